@@ -17,6 +17,29 @@
 #define QCUL_LT_IS_SHORT 0x4c746d73u
 #define QCUL_LT_SHORT	 offsetof(struct qcu_lt_matmul, scale_d_out)
 
+/* A layout of groups of matrices, which newer libraries have. It never leaves the guest. */
+#define QCUL_LT_IS_GROUPS 0x4c746c67u
+#define QCUL_LT_GROUPS(X)               \
+	QCU_LT_LAYOUT(X)                \
+	X(12, width, __s32)             \
+	X(13, ld_width, __s32)          \
+	X(9, all_rows, qcu_lt_address)  \
+	X(10, all_cols, qcu_lt_address) \
+	X(11, all_ld, qcu_lt_address)
+struct qcul_lt_groups {
+	uint32_t is, set;
+	QCUL_LT_GROUPS(QCU_LT_FIELD)
+};
+QCUL_LIB_EXPORT cublasStatus_t cublasLtGroupedMatrixLayoutInit_internal(
+	cublasLtMatrixLayout_t desc, size_t size, cudaDataType type, int groups, const void *rows,
+	const void *cols, const void *ld);
+QCUL_LIB_EXPORT cublasStatus_t cublasLtGroupedMatrixLayoutCreate(cublasLtMatrixLayout_t *desc,
+								 cudaDataType type, int groups,
+								 const void *rows, const void *cols,
+								 const void *ld);
+/* Is one of the layouts of groups? Then it says so. NULL is allowed. */
+bool qcul_lt_any_groups(const void *const *layouts, unsigned int count);
+
 #define KIND_cublasLtHandle_t QCU_LIB_CUBLASLT_HANDLE
 
 extern const struct qcul_lib qcul_cublaslt;

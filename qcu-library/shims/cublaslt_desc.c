@@ -6,6 +6,9 @@
  *
  * The description of a product had fewer bytes in CUDA 12.1. In a program's memory of that size
  * it has no last attribute.
+ *
+ * A layout of groups of matrices, which CUDA 13.0 does not have, has more attributes than others.
+ * It can be made and read, and no call takes it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,9 +32,20 @@ struct form {
 	uint32_t is, set;
 };
 
+#define LAYOUT(n, field, type) \
+	{n, offsetof(struct qcul_lt_groups, field), sizeof(((struct qcul_lt_groups *)0)->field)},
+static const struct attribute layout_all[] = {QCUL_LT_GROUPS(LAYOUT)};
+#define LAYOUT_PLAIN 9u /* of these, in a layout of one matrix */
+_Static_assert(offsetof(struct qcul_lt_groups, width) == sizeof(struct qcu_lt_layout),
+	       "both begin in the same way");
+
 /* Is it what `is` says? *count: of its attributes. */
 static bool is_or_is_short(const struct form *form, uint32_t is, unsigned int *count)
 {
+	if (is == QCU_LT_IS_LAYOUT && form->is == QCUL_LT_IS_GROUPS)
+		return true;
+	if (is == QCU_LT_IS_LAYOUT)
+		*count = LAYOUT_PLAIN;
 	if (form->is == is)
 		return true;
 	if (is != QCU_LT_IS_MATMUL || form->is != QCUL_LT_IS_SHORT)
@@ -94,16 +108,15 @@ static cublasStatus_t copy_of(const void *ours, size_t size, size_t room, void *
 static cublasStatus_t destroy_description(void *desc, uint32_t is)
 {
 	struct form *form = desc;
+	const bool groups = is == QCU_LT_IS_LAYOUT && form && form->is == QCUL_LT_IS_GROUPS;
 
-	if (form && form->is == is) {
+	if (form && (form->is == is || groups)) {
 		form->is = 0;
 		free(form);
 	}
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-#define LAYOUT(n, field, type) \
-	{n, offsetof(struct qcu_lt_layout, field), sizeof(((struct qcu_lt_layout *)0)->field)},
 #define MATMUL(n, field, type) \
 	{n, offsetof(struct qcu_lt_matmul, field), sizeof(((struct qcu_lt_matmul *)0)->field)},
 #define TRANSFORM(n, field, type)                     \
@@ -113,7 +126,6 @@ static cublasStatus_t destroy_description(void *desc, uint32_t is)
 	{n, offsetof(struct qcu_lt_preference, field), \
 	 sizeof(((struct qcu_lt_preference *)0)->field)},
 
-static const struct attribute layout_all[] = {QCU_LT_LAYOUT(LAYOUT)};
 static const struct attribute matmul_all[] = {QCU_LT_MATMUL(MATMUL)};
 static const struct attribute transform_all[] = {QCU_LT_TRANSFORM(TRANSFORM)};
 static const struct attribute preference_all[] = {QCU_LT_PREFERENCE(PREFERENCE)};
@@ -187,6 +199,55 @@ cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *desc, cudaData
 	const struct qcu_lt_layout l = layout(type, rows, cols, ld);
 
 	return copy_of(&l, sizeof(l), sizeof(**desc), (void **)desc);
+}
+
+static struct qcul_lt_groups groups_layout(cudaDataType type, int groups, const void *rows,
+					   const void *cols, const void *ld)
+{
+	return (struct qcul_lt_groups){
+		.is = QCUL_LT_IS_GROUPS,
+		.type = (uint32_t)type,
+		.batch = groups,
+		.mode = 2, /* CUBLASLT_BATCH_MODE_GROUPED */
+		.all_rows = (uintptr_t)rows,
+		.all_cols = (uintptr_t)cols,
+		.all_ld = (uintptr_t)ld,
+	};
+}
+
+cublasStatus_t cublasLtGroupedMatrixLayoutInit_internal(cublasLtMatrixLayout_t desc, size_t size,
+							cudaDataType type, int groups,
+							const void *rows, const void *cols,
+							const void *ld)
+{
+	const struct qcul_lt_groups g = groups_layout(type, groups, rows, cols, ld);
+
+	return init(desc, size, &g, sizeof(g));
+}
+
+cublasStatus_t cublasLtGroupedMatrixLayoutCreate(cublasLtMatrixLayout_t *desc, cudaDataType type,
+						 int groups, const void *rows, const void *cols,
+						 const void *ld)
+{
+	const struct qcul_lt_groups g = groups_layout(type, groups, rows, cols, ld);
+
+	return copy_of(&g, sizeof(g), sizeof(g), (void **)desc);
+}
+
+bool qcul_lt_any_groups(const void *const *layouts, unsigned int count)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+	const struct form *form;
+
+	while (count--) {
+		form = layouts[count];
+		if (form && form->is == QCUL_LT_IS_GROUPS) {
+			(void)qcul_lib_unserved(&qcul_cublaslt, "a product of groups of matrices",
+						&said);
+			return true;
+		}
+	}
+	return false;
 }
 
 static struct qcu_lt_matmul matmul(cublasComputeType_t compute, cudaDataType_t scale)

@@ -77,11 +77,14 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
 			      cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t *algo,
 			      void *workspace, size_t workspace_size, cudaStream_t stream)
 {
+	const void *const layouts[4] = {a_layout, b_layout, c_layout, d_layout};
 	struct qcu_lt_matmul m;
 	struct qcul_pack p;
 
 	qcul_lib_begin(&p, &qcul_cublaslt, qcul_number_cublasLtMatmul);
 	qcul_lib_object(&p, handle, KIND_cublasLtHandle_t);
+	if (qcul_lt_any_groups(layouts, 4))
+		return qcul_lib_drop(&p, CUBLAS_STATUS_NOT_SUPPORTED);
 	if (!copy_matmul(&m, desc))
 		return qcul_lib_drop(&p, CUBLAS_STATUS_INVALID_VALUE);
 	pack_matmul(&p, &m);
@@ -118,11 +121,14 @@ cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t handle, cublasLtMatrixTr
 				       cublasLtMatrixLayout_t c_layout, cudaStream_t stream)
 {
 	const struct qcu_lt_transform *t = (const struct qcu_lt_transform *)desc;
+	const void *const layouts[3] = {a_layout, b_layout, c_layout};
 	bool device;
 	struct qcul_pack p;
 
 	qcul_lib_begin(&p, &qcul_cublaslt, qcul_number_cublasLtMatrixTransform);
 	qcul_lib_object(&p, handle, KIND_cublasLtHandle_t);
+	if (qcul_lt_any_groups(layouts, 3))
+		return qcul_lib_drop(&p, CUBLAS_STATUS_NOT_SUPPORTED);
 	if (!is_description_of(t, QCU_LT_IS_TRANSFORM))
 		return qcul_lib_drop(&p, CUBLAS_STATUS_INVALID_VALUE);
 	device = t->pointers != QCU_LT_HOST;
@@ -226,6 +232,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
 
 	if (!o)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
+	if (qcul_lt_any_groups(layouts, 4))
+		return CUBLAS_STATUS_NOT_SUPPORTED;
 	if (!copy_matmul(&m, desc) || !is_description_of(preference, QCU_LT_IS_PREFERENCE) ||
 	    requested <= 0 || !results || !returned)
 		return CUBLAS_STATUS_INVALID_VALUE;
@@ -273,6 +281,8 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDe
 
 	qcul_lib_begin(&p, &qcul_cublaslt, qcul_number_cublasLtMatmulAlgoCheck);
 	qcul_lib_object(&p, handle, KIND_cublasLtHandle_t);
+	if (qcul_lt_any_groups(layouts, 4))
+		return qcul_lib_drop(&p, CUBLAS_STATUS_NOT_SUPPORTED);
 	if (!copy_matmul(&m, desc) || !algo || !result)
 		return qcul_lib_drop(&p, CUBLAS_STATUS_INVALID_VALUE);
 	pack_matmul(&p, &m);

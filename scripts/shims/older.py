@@ -72,7 +72,7 @@ class Older:
     def names(self):
         """All functions that the older library exports."""
         kept = [name for name, _ in self.lib.functions
-                if not any(fnmatch.fnmatchcase(name, pattern) for pattern in self.without)]
+                if name not in self.lib.later and not any(fnmatch.fnmatchcase(name, pattern) for pattern in self.without)]
         return sorted(kept + self.only + list(self.old))
 
     def unserved(self):

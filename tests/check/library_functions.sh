@@ -10,7 +10,7 @@ diff -u docs/programs/library-functions.md <(scripts/shims/generate table qcu-li
 
 for remarks in qcu-library/shims/remarks/*.remarks; do
 	soname=$(awk '$1 == "soname" { print $2 }' "$remarks")
-	diff <(grep -v '^#' "${remarks%.remarks}.syms" | sed "s/\$/@@$soname/" | LC_ALL=C sort) \
+	diff <(awk -v soname="$soname" '!/^#/ { print $1 "@@" soname }' "${remarks%.remarks}.syms" | LC_ALL=C sort) \
 		<(nm -D --defined-only "$B/qcu-library/$soname" | awk '$2 == "T" { print $3 }' | LC_ALL=C sort)
 	readelf -d "$B/qcu-library/$soname" | grep -q "SONAME.*\[$soname\]"
 	theirs=$(dirname "$include")/lib64/$soname

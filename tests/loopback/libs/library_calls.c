@@ -14,6 +14,16 @@
 
 #define N 16
 
+/* The headers of CUDA 13.0 do not have these, nor attributes from 9 on. */
+cublasStatus_t cublasLtGroupedMatrixLayoutCreate(cublasLtMatrixLayout_t *desc, cudaDataType type,
+						 int groups, const void *rows, const void *cols,
+						 const void *ld);
+cublasStatus_t cublasLtGroupedMatrixLayoutInit_internal(cublasLtMatrixLayout_t desc, size_t size,
+							cudaDataType type, int groups,
+							const void *rows, const void *cols,
+							const void *ld);
+cublasStatus_t cublasLtMatmulAlgoCheckForStream(void);
+
 static float *a, *b, *c;
 
 #define IS(call, want)                                                                    \
@@ -172,6 +182,90 @@ static void far_apart(void)
 	BLAS(cublasLtDestroy(lt));
 }
 
+static void attribute_is(cublasLtMatrixLayout_t layout, int attribute, size_t size, uint64_t want)
+{
+	uint64_t value = 0;
+	size_t written;
+
+	BLAS(cublasLtMatrixLayoutGetAttribute(layout, (cublasLtMatrixLayoutAttribute_t)attribute,
+					      &value, size, &written));
+	REQUIRE(value == want && written == size, "attribute %d is %#lx, of %zu bytes", attribute,
+		value, written);
+}
+
+/* Layouts of groups of matrices can be made and read. Nothing computes with them. */
+static void groups(void)
+{
+	char *const rows = (char *)0x1000, *const cols = (char *)0x2000, *const ld = (char *)0x3000;
+	const float one = 1;
+	/* As large as the library's own structure in CUDA 13.5. */
+	uint64_t own[14], value = 0x5000;
+	cublasLtMatrixLayout_t layout, square, mine = (cublasLtMatrixLayout_t)own;
+	cublasLtMatmulHeuristicResult_t result;
+	cublasLtMatmulPreference_t preference;
+	cublasLtMatrixTransformDesc_t transform;
+	cublasLtMatmulAlgo_t algo;
+	cublasLtMatmulDesc_t desc;
+	cublasLtHandle_t lt;
+	int count;
+
+	IS(cublasLtGroupedMatrixLayoutCreate(NULL, CUDA_R_32F, 5, rows, cols, ld),
+	   CUBLAS_STATUS_INVALID_VALUE);
+	IS(cublasLtGroupedMatrixLayoutInit_internal(mine, 64, CUDA_R_32F, 5, rows, cols, ld),
+	   CUBLAS_STATUS_ALLOC_FAILED);
+	BLAS(cublasLtMatrixLayoutCreate(&square, CUDA_R_32F, 8, 8, 8));
+	IS(cublasLtMatrixLayoutSetAttribute(square, (cublasLtMatrixLayoutAttribute_t)9, &value, 8),
+	   CUBLAS_STATUS_INVALID_VALUE);
+	BLAS(cublasLtGroupedMatrixLayoutCreate(&layout, CUDA_R_16BF, -5, NULL, NULL, NULL));
+	BLAS(cublasLtMatrixLayoutDestroy(layout));
+	BLAS(cublasLtGroupedMatrixLayoutCreate(&layout, CUDA_R_16BF, 5, rows, cols, ld));
+	BLAS(cublasLtGroupedMatrixLayoutInit_internal(mine, sizeof(own), CUDA_R_16BF, 5, rows, cols,
+						      ld));
+	IS(cublasLtMatrixLayoutSetAttribute(mine, (cublasLtMatrixLayoutAttribute_t)14, &value, 8),
+	   CUBLAS_STATUS_INVALID_VALUE);
+	for (count = 0; count < 2; count++) {
+		cublasLtMatrixLayout_t it = count ? layout : mine;
+
+		attribute_is(it, 0, 4, CUDA_R_16BF);
+		attribute_is(it, 2, 8, 0);
+		attribute_is(it, 5, 4, 5);
+		attribute_is(it, 8, 4, 2);
+		attribute_is(it, 9, 8, 0x1000);
+		attribute_is(it, 10, 8, 0x2000);
+		attribute_is(it, 11, 8, 0x3000);
+		attribute_is(it, 12, 4, 0);
+		attribute_is(it, 13, 4, 0);
+		BLAS(cublasLtMatrixLayoutSetAttribute(it, (cublasLtMatrixLayoutAttribute_t)9,
+						      &value, 8));
+		attribute_is(it, 9, 8, value);
+	}
+
+	BLAS(cublasLtCreate(&lt));
+	BLAS(cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+	BLAS(cublasLtMatrixTransformDescCreate(&transform, CUDA_R_32F));
+	BLAS(cublasLtMatmulPreferenceCreate(&preference));
+	IS(cublasLtMatmul(lt, desc, &one, a, square, a, square, &one, b, square, c, mine, NULL,
+			  NULL, 0, NULL),
+	   CUBLAS_STATUS_NOT_SUPPORTED);
+	IS(cublasLtMatrixTransform(lt, transform, &one, a, layout, &one, b, square, c, square,
+				   NULL),
+	   CUBLAS_STATUS_NOT_SUPPORTED);
+	IS(cublasLtMatmulAlgoGetHeuristic(lt, desc, square, mine, square, square, preference, 1,
+					  &result, &count),
+	   CUBLAS_STATUS_NOT_SUPPORTED);
+	memset(&algo, 0, sizeof(algo));
+	IS(cublasLtMatmulAlgoCheck(lt, desc, square, square, layout, square, &algo, &result),
+	   CUBLAS_STATUS_NOT_SUPPORTED);
+	/* One of the other functions that are newer: it says its name. */
+	IS(cublasLtMatmulAlgoCheckForStream(), CUBLAS_STATUS_NOT_SUPPORTED);
+	BLAS(cublasLtMatmulPreferenceDestroy(preference));
+	BLAS(cublasLtMatrixTransformDescDestroy(transform));
+	BLAS(cublasLtMatmulDescDestroy(desc));
+	BLAS(cublasLtMatrixLayoutDestroy(layout));
+	BLAS(cublasLtMatrixLayoutDestroy(square));
+	BLAS(cublasLtDestroy(lt));
+}
+
 static void *other_thread(void *handle)
 {
 	int i;
@@ -249,6 +343,7 @@ int main(int argc, char **argv)
 	c = b + N * N;
 	foreign();
 	far_apart();
+	groups();
 	threads();
 	BLAS(cublasCreate(&h));
 	BLAS(product(h, N, 1, c));
