@@ -181,8 +181,10 @@ done
 syms=$(cat "$tmp/small.syms")
 sed -i 's/^on$/on later/' "$tmp/small.syms"
 [ "$(make_it count)" = 'libsmall.so.1: 7 by rule, 7 by remark, 0 by hand, 6 not served' ]
-make_it map | grep -q '^\son;$'
-make_it unserved | grep -q '(qcul_small, on)'
+make_it map >"$tmp/out"
+grep -q '^\son;$' "$tmp/out"
+make_it unserved >"$tmp/out"
+grep -q '(qcul_small, on)' "$tmp/out"
 refused 'guest on*' 'there is no function on*'
 { cat "$tmp/good" && echo 'guest on'; } >"$tmp/small.remarks"
 [ "$(make_it count)" = 'libsmall.so.1: 7 by rule, 7 by remark, 1 by hand, 5 not served' ]
