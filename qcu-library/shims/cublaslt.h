@@ -26,7 +26,7 @@
 	X(9, all_rows, qcu_lt_address)  \
 	X(10, all_cols, qcu_lt_address) \
 	X(11, all_ld, qcu_lt_address)
-struct qcul_lt_groups {
+struct qcul_lt_layouts {
 	uint32_t is, set;
 	QCUL_LT_GROUPS(QCU_LT_FIELD)
 };

@@ -33,10 +33,10 @@ struct form {
 };
 
 #define LAYOUT(n, field, type) \
-	{n, offsetof(struct qcul_lt_groups, field), sizeof(((struct qcul_lt_groups *)0)->field)},
+	{n, offsetof(struct qcul_lt_layouts, field), sizeof(((struct qcul_lt_layouts *)0)->field)},
 static const struct attribute layout_all[] = {QCUL_LT_GROUPS(LAYOUT)};
 #define LAYOUT_PLAIN 9u /* of these, in a layout of one matrix */
-_Static_assert(offsetof(struct qcul_lt_groups, width) == sizeof(struct qcu_lt_layout),
+_Static_assert(offsetof(struct qcul_lt_layouts, width) == sizeof(struct qcu_lt_layout),
 	       "both begin in the same way");
 
 /* Is it what `is` says? *count: of its attributes. */
@@ -201,10 +201,10 @@ cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *desc, cudaData
 	return copy_of(&l, sizeof(l), sizeof(**desc), (void **)desc);
 }
 
-static struct qcul_lt_groups groups_layout(cudaDataType type, int groups, const void *rows,
-					   const void *cols, const void *ld)
+static struct qcul_lt_layouts groups_layout(cudaDataType type, int groups, const void *rows,
+					    const void *cols, const void *ld)
 {
-	return (struct qcul_lt_groups){
+	return (struct qcul_lt_layouts){
 		.is = QCUL_LT_IS_GROUPS,
 		.type = (uint32_t)type,
 		.batch = groups,
@@ -220,7 +220,7 @@ cublasStatus_t cublasLtGroupedMatrixLayoutInit_internal(cublasLtMatrixLayout_t d
 							const void *rows, const void *cols,
 							const void *ld)
 {
-	const struct qcul_lt_groups g = groups_layout(type, groups, rows, cols, ld);
+	const struct qcul_lt_layouts g = groups_layout(type, groups, rows, cols, ld);
 
 	return init(desc, size, &g, sizeof(g));
 }
@@ -229,7 +229,7 @@ cublasStatus_t cublasLtGroupedMatrixLayoutCreate(cublasLtMatrixLayout_t *desc, c
 						 int groups, const void *rows, const void *cols,
 						 const void *ld)
 {
-	const struct qcul_lt_groups g = groups_layout(type, groups, rows, cols, ld);
+	const struct qcul_lt_layouts g = groups_layout(type, groups, rows, cols, ld);
 
 	return copy_of(&g, sizeof(g), sizeof(g), (void **)desc);
 }
