@@ -305,6 +305,10 @@ struct qcu_stream_query {
 };
 /* Attributes of a stream: the value is the first bytes of a cudaStreamAttrValue. */
 #define QCU_STREAM_ATTR 32u
+
+/* Green contexts: the most groups of a split, a bit for each of them, and one for what is left. */
+#define QCU_GREEN_GROUPS  223u
+#define QCU_GREEN_MEMBERS ((QCU_GREEN_GROUPS + 1) / 8)
 struct qcu_event_record {
 	__u32 event;
 	__u32 stream;

@@ -247,6 +247,50 @@ struct qcu_phys_import {
 	__u64 size; /* out */
 };
 
+/*
+ * Green contexts. A part of a device's multiprocessors has no number: it is said anew how it comes
+ * about. `parent` (0: the device) is split into at most `groups` groups of `least` multiprocessors
+ * or more, and a rest. groups 0: it is not split, and is the only group. flags:
+ * CUdevSmResourceSplit_flags. sms, least_sms, align: of the first group, as CUdevSmResource has
+ * them. rest_*: the same of the rest.
+ */
+struct qcu_green_parts {
+	__u32 parent;
+	__u32 groups;
+	__u32 flags;
+	__u32 least;
+	__u32 made;	  /* out */
+	__u32 sms;	  /* out */
+	__u32 least_sms;  /* out */
+	__u32 align;	  /* out */
+	__u32 rest_sms;	  /* out */
+	__u32 rest_least; /* out */
+	__u32 rest_align; /* out */
+};
+
+/* members: a bit for each group that the context gets; QCU_GREEN_GROUPS: the rest. */
+struct qcu_green_create {
+	__u32 green;
+	__u32 parent;
+	__u32 groups;
+	__u32 flags;
+	__u32 least;
+	__u8 members[QCU_GREEN_MEMBERS];
+};
+
+/* Its streams can be used until they are destroyed. */
+struct qcu_green_destroy {
+	__u32 green;
+};
+
+/* As stream_create, in whose place flags and priority are. All such streams are non-blocking. */
+struct qcu_green_stream {
+	__u32 stream;
+	__u32 flags;
+	__s32 priority;
+	__u32 green;
+};
+
 /* clang-format off */
 #define QCU_COMMANDS_MADE(X) \
 	X(48, STREAM_CREATE, stream_create, POST, NONE, QCU_UPTO(qcu_stream_create, priority), ABOUT, stream, none, none, QCU_MAKES) \
@@ -286,7 +330,11 @@ struct qcu_phys_import {
 	X(137, PHYS_ACCESS_GET, phys_access_get, USR, NONE, QCU_UPTO(qcu_phys_access_get, peer), ALL, none, none, none, 0) \
 	X(138, PHYS_GRAIN, phys_grain, USR, NONE, QCU_UPTO(qcu_phys_grain, rsvd), ALL, none, none, none, 0) \
 	X(139, PHYS_EXPORT, phys_export, USR, NONE, QCU_UPTO(qcu_phys_export, rsvd), ALL, none, none, none, 0) \
-	X(140, PHYS_IMPORT, phys_import, USR, NONE, QCU_UPTO(qcu_phys_import, rsvd), ALL, none, none, none, QCU_WORK)
+	X(140, PHYS_IMPORT, phys_import, USR, NONE, QCU_UPTO(qcu_phys_import, rsvd), ALL, none, none, none, QCU_WORK) \
+	X(145, GREEN_PARTS, green_parts, USR, NONE, QCU_UPTO(qcu_green_parts, least), ALL, none, none, none, QCU_LOOKS) \
+	X(146, GREEN_CREATE, green_create, USR, NONE, QCU_UPTO(qcu_green_create, members), ALL, none, none, none, 0) \
+	X(147, GREEN_DESTROY, green_destroy, USR, NONE, QCU_UPTO(qcu_green_destroy, green), ALL, none, none, none, 0) \
+	X(148, GREEN_STREAM, green_stream, USR, NONE, QCU_UPTO(qcu_green_stream, green), ABOUT, stream, none, none, QCU_MAKES)
 /* clang-format on */
 
 #endif

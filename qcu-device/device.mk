@@ -11,7 +11,7 @@ MIRROR_SRCS += $(addprefix qcu-device/commands/,arrays.c call.c charges.c copy.c
 	kerneltime.c managed.c memory.c memset.c modules.c output.c pools.c rects.c results.c stream_ref.c streams.c textures.c tokens.c \
 	watch.c)
 MIRROR_SRCS += $(addprefix qcu-device/commands/graph/,conds.c graph_read.c graphs.c)
-MIRROR_SRCS += $(addprefix qcu-device/commands/driver/,links.c tensors.c values.c virtual.c)
+MIRROR_SRCS += $(addprefix qcu-device/commands/driver/,greens.c links.c tensors.c values.c virtual.c)
 MIRROR_SRCS += $(addprefix qcu-device/mirror/,dispatch.c made.c mirror.c)
 # The stubs of libraries. Those made by scripts/shims/generate have no file in the tree: qcu-library/shims/shims.mk.
 LIBS_SRCS := $(addprefix qcu-device/libs/,call.c cublas.c cublaslt.c cublaslt_algos.c cufft.c curand.c cusolver.c cusparse.c descriptor.c guard.c load.c object.c scratch.c \

@@ -25,7 +25,7 @@
 #include "include/qcucmd.h"
 #include "include/qcuerror.h"
 
-#define BE_ABI 15u
+#define BE_ABI 16u
 
 #define BE_IPC_BYTES 72
 
@@ -108,6 +108,17 @@ struct be_launch {
 	int32_t priority;
 	const void *params; /* packed as kernel_params describes; read before the call returns */
 	size_t param_bytes;
+};
+
+/* How many multiprocessors a part of a device has; the rest as CUdevSmResource. */
+struct be_sms {
+	uint32_t count, least, align;
+};
+
+/* A device, or a green context of it, is split. groups 0: it is not, and is the only group. */
+struct be_split {
+	struct be_green *parent; /* NULL: the device */
+	uint32_t groups, flags, least;
 };
 
 struct be_memset {

@@ -170,6 +170,19 @@ BE_OP(stream_sync, struct be *be, struct be_stream *s)
 BE_OP(stream_query, struct be *be, struct be_stream *s)
 BE_OP(stream_wait_event, struct be *be, struct be_stream *s, struct be_event *e, uint32_t flags)
 
+/*
+ * Green contexts. green_parts: how many groups a split makes, and how many multiprocessors the
+ * first of them and the rest have. green_create: members has a bit for each group that the context
+ * gets, and QCU_GREEN_GROUPS for the rest; at least one bit is set. Its streams are non-blocking.
+ * The caller destroys them before it.
+ */
+BE_OP(green_parts, struct be *be, unsigned int dev, const struct be_split *split, uint32_t *made,
+      struct be_sms *group, struct be_sms *rest)
+BE_OP(green_create, struct be *be, unsigned int dev, const struct be_split *split,
+      const uint8_t *members, struct be_green **g)
+BE_OP(green_destroy, struct be *be, struct be_green *g)
+BE_OP(green_stream, struct be *be, struct be_green *g, int priority, struct be_stream **s)
+
 /* Only t->what and t->rank have been checked. map: QCU_TENSOR_MAP_BYTES. */
 BE_OP(tensor_map, struct be *be, unsigned int dev, const struct qcu_tensor_msg *t, void *map)
 

@@ -41,7 +41,7 @@
 	X(MODULE_BYTES, "module-bytes", BYTES, LIMIT_GIB(8), LIMIT_GIB(16), \
 	  "the images of these modules") \
 	X(KERNELS, "kernels", COUNT, 65534, 262144, "kernels that have been looked up") \
-	X(STREAMS, "streams", COUNT, 4096, 16384, "streams, per-thread default streams too") \
+	X(STREAMS, "streams", COUNT, 4096, 16384, "streams, per-thread default streams too; green contexts") \
 	X(EVENTS, "events", COUNT, 65534, 262144, "events") \
 	X(POOLS, "pools", COUNT, 1024, 4096, "memory pools, without the default ones") \
 	X(ARRAYS, "arrays", COUNT, 16384, 65536, "arrays and mipmapped arrays") \

@@ -108,7 +108,8 @@ struct mirror {
 	struct be *be;
 	struct budget budget;
 	unsigned int devices;
-	atomic_bool abandoned; /* the backend must not be called any more */
+	atomic_uint greens_made; /* green contexts, also those that are gone */
+	atomic_bool abandoned;	 /* the backend must not be called any more */
 	struct window window;
 	struct handles handles;
 	struct held held; /* a slot for each user */

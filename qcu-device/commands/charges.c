@@ -162,6 +162,7 @@ static enum limit limit_of(enum handle_kind kind)
 {
 	switch (kind) {
 	case HANDLE_STREAM:
+	case HANDLE_GREEN: /* has a stream of its own */
 		return LIMIT_STREAMS;
 	case HANDLE_EVENT:
 		return LIMIT_EVENTS;

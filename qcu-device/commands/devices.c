@@ -56,6 +56,7 @@ int mir_do_device_reset(struct call *c)
 	mir_times_reset(m, device);
 	handles_remove_if(&m->handles, HANDLE_EVENT, match_device, &device);
 	handles_remove_if(&m->handles, HANDLE_STREAM, match_device, &device);
+	handles_remove_if(&m->handles, HANDLE_GREEN, match_device, &device);
 	handles_remove_if(&m->handles, HANDLE_COND, match_device, &device);
 	handles_remove_if(&m->handles, HANDLE_GRAPH, match_device, &device);
 	handles_remove_if(&m->handles, HANDLE_LINK, match_device, &device);

@@ -16,5 +16,8 @@ int mir_phys_access_set(struct call *c, struct qcu_phys_access_set *r);
 int mir_phys_access_get(struct call *c, struct qcu_phys_access_get *r);
 int mir_phys_export(struct call *c, struct qcu_phys_export *r, struct handle *mem);
 int mir_phys_import(struct call *c, struct qcu_phys_import *r, struct handle *mem);
+int mir_green_parts(struct call *c, struct qcu_green_parts *r);
+int mir_green_create(struct call *c, struct qcu_green_create *r, struct handle *green);
+int mir_green_stream(struct call *c, struct qcu_green_stream *r, struct handle *stream);
 
 #endif

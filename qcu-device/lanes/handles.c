@@ -37,7 +37,7 @@ void handles_fini(struct handles *t)
 	static const enum handle_kind order[] = {HANDLE_LIBRARY, HANDLE_GRAPH, HANDLE_KERNEL,
 						 HANDLE_MODULE,	 HANDLE_EVENT, HANDLE_STREAM,
 						 HANDLE_COND,	 HANDLE_ARRAY, HANDLE_POOL,
-						 HANDLE_LINK,	 HANDLE_PHYS};
+						 HANDLE_LINK,	 HANDLE_PHYS,  HANDLE_GREEN};
 	unsigned int i, p;
 
 	for (i = 0; i < HANDLE_KINDS; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Streams, events, modules, kernels, arrays, pools, graphs, conditionals, links and memory
- * without an address, found by the number that the guest gave each. There is one table for each
- * kind. A lane that uses an object holds a reference, so another lane may destroy the object at any
- * time: its number is free at once, and the object is released with the last reference.
+ * Streams, events, modules, kernels, arrays, pools, graphs, conditionals, links, green contexts and
+ * memory without an address, found by the number that the guest gave each. There is one table for
+ * each kind. A lane that uses an object holds a reference, so another lane may destroy the object
+ * at any time: its number is free at once, and the object is released with the last reference.
  */
 #ifndef QCU_HANDLES_H
 #define QCU_HANDLES_H
@@ -26,6 +26,7 @@ enum handle_kind {
 	HANDLE_GRAPH,
 	HANDLE_LINK,
 	HANDLE_PHYS,	/* memory without an address */
+	HANDLE_GREEN,	/* a green context */
 	HANDLE_LIBRARY, /* an object of a library */
 	HANDLE_KINDS,
 };
@@ -43,8 +44,8 @@ struct pool_charge {
 struct handle {
 	enum handle_kind kind; /* HANDLE_KINDS: there is no object */
 	atomic_uint refs;
-	unsigned int
-		device; /* of streams, events, arrays, pools, graphs, conditionals, links, memory */
+	unsigned int device; /* of streams, events, arrays, pools, graphs, conditionals, links,
+				memory, green contexts */
 	union {
 		struct be_stream *stream;
 		struct be_event *event;
@@ -56,6 +57,7 @@ struct handle {
 		struct be_graph *graph;
 		struct be_link *link;
 		struct be_phys *phys;
+		struct be_green *green;
 		struct lib_object *library;
 	};
 	struct be_array_desc desc; /* of an array */
@@ -65,8 +67,8 @@ struct handle {
 	struct qcu_ipc_token token;
 	/*
 	 * A counted reference: of a kernel, to its module; of an array, to the memory in which it
-	 * was placed; of a conditional, to the one in whose body it is. An outermost graph has
-	 * none.
+	 * was placed; of a conditional, to the one in whose body it is; of a stream, to its green
+	 * context. An outermost graph has none.
 	 */
 	struct handle *parent;
 	uint32_t body;	  /* which body of the parent */

@@ -572,3 +572,77 @@ int mir_do_phys_import(struct call *c)
 		handles_put(handles, mem);
 	return rc;
 }
+
+int mir_do_green_parts(struct call *c)
+{
+	struct qcu_green_parts *r = &c->cmd->green_parts;
+
+	if (r->groups > QCU_GREEN_GROUPS)
+		return QCU_ERR_InvalidValue;
+	if (r->flags & ~3)
+		return QCU_ERR_InvalidValue;
+	return mir_green_parts(c, r);
+}
+
+int mir_do_green_create(struct call *c)
+{
+	struct handles *handles = &c->m->handles;
+	struct qcu_green_create *r = &c->cmd->green_create;
+	struct handle *green;
+	int rc;
+
+	if (r->groups > QCU_GREEN_GROUPS)
+		return QCU_ERR_InvalidValue;
+	if (r->flags & ~3)
+		return QCU_ERR_InvalidValue;
+	if (!handles_free(handles, HANDLE_GREEN, r->green))
+		return QCU_ERR_InvalidResourceHandle;
+	rc = mir_handle_new(c, HANDLE_GREEN, &green);
+	if (rc)
+		return rc;
+	green->device = c->cmd->device;
+	rc = mir_green_create(c, r, green);
+	if (rc) {
+		mir_handle_drop(c->m, green);
+		return rc;
+	}
+	rc = handles_add(handles, r->green, green);
+	if (rc)
+		handles_put(handles, green);
+	return rc;
+}
+
+int mir_do_green_destroy(struct call *c)
+{
+	struct handles *handles = &c->m->handles;
+	struct qcu_green_destroy *r = &c->cmd->green_destroy;
+
+	return handles_remove(handles, HANDLE_GREEN, r->green) ? QCU_ERR_Success
+							       : QCU_ERR_InvalidResourceHandle;
+}
+
+int mir_do_green_stream(struct call *c)
+{
+	struct handles *handles = &c->m->handles;
+	struct qcu_green_stream *r = &c->cmd->green_stream;
+	struct handle *stream;
+	int rc;
+
+	if (r->flags < 1 || r->flags > 1)
+		return QCU_ERR_InvalidValue;
+	if (!handles_free(handles, HANDLE_STREAM, r->stream))
+		return QCU_ERR_InvalidResourceHandle;
+	rc = mir_handle_new(c, HANDLE_STREAM, &stream);
+	if (rc)
+		return rc;
+	stream->device = c->cmd->device;
+	rc = mir_green_stream(c, r, stream);
+	if (rc) {
+		mir_handle_drop(c->m, stream);
+		return rc;
+	}
+	rc = handles_add(handles, r->stream, stream);
+	if (rc)
+		handles_put(handles, stream);
+	return rc;
+}

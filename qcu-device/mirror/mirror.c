@@ -58,6 +58,9 @@ static void release_handle(void *ctx, struct handle *h)
 	case HANDLE_LIBRARY:
 		lib_object_end(m, h);
 		break;
+	case HANDLE_GREEN:
+		ops->green_destroy(m->be, h->green);
+		break;
 	case HANDLE_KERNEL:
 	case HANDLE_KINDS:
 		break; /* a kernel goes with its module, which `parent` holds */

@@ -31,7 +31,7 @@ cudaError_t cudaSetDevice(int device)
 	if (!err) {
 		qcul_self.device = device;
 		qcul_self.device_chosen = true;
-		qcul_self.context = NULL;
+		qcul_self_context(NULL, NULL, NULL);
 		qcul_device_bind();
 	}
 	return qcul_done(err);

@@ -4,7 +4,7 @@
 
 DRIVER_SYMS := qcu-library/driver_api/cuda.syms
 DRIVER_THUNKS := $(B)/qcu-library/driver_thunks.o
-DRIVER_SRCS := $(addprefix qcu-library/driver_base/,args.c context.c context_state.c device.c errors.c \
+DRIVER_SRCS := $(addprefix qcu-library/driver_base/,args.c context.c context_state.c device.c errors.c green.c \
 	function.c init.c launch.c module.c old_launch.c stream.c)
 DRIVER_SRCS += $(addprefix qcu-library/driver_api/,array.c copy.c entries.c format.c forwards.c graph.c graph_node.c memory.c \
 	memset.c pointer.c pool.c proc.c shape.c table.c texture.c unsupported.c)

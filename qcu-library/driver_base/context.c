@@ -151,7 +151,7 @@ static void put_on_top(struct CUctx_st *c, int device)
 	qcul_self.bound = true;
 	qcul_self.counted = 0;
 	qcul_self.ready = 0;
-	qcul_self.context = is_primary(c) ? NULL : c;
+	qcul_self_context(is_primary(c) ? NULL : c, c->green, c->green ? c->green->own : NULL);
 	qcul_self.device = device;
 	qcul_self.device_chosen = true;
 }
@@ -169,7 +169,7 @@ static void pop(void)
 	qcul_self.bound = false;
 	qcul_self.counted = 0;
 	qcul_self.ready = 0;
-	qcul_self.context = NULL;
+	qcul_self_context(NULL, NULL, NULL);
 	qcul_self.device_chosen = false;
 	qcul_self.device = qcul_device_default();
 }
@@ -341,6 +341,15 @@ CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags)
 
 /* ---- contexts that a program makes ---- */
 
+static void list_context(struct CUctx_st *c)
+{
+	pthread_mutex_lock(&at_fork.lock);
+	c->number = ++process.numbers;
+	c->next = process.made;
+	process.made = c;
+	pthread_mutex_unlock(&at_fork.lock);
+}
+
 static CUresult create_context(CUcontext *context, unsigned int flags, CUdevice device)
 {
 	CUresult result = qcul_driver_device_check(device);
@@ -364,13 +373,28 @@ static CUresult create_context(CUcontext *context, unsigned int flags, CUdevice 
 		free(c);
 		return result;
 	}
-	pthread_mutex_lock(&at_fork.lock);
-	c->number = ++process.numbers;
-	c->next = process.made;
-	process.made = c;
-	pthread_mutex_unlock(&at_fork.lock);
+	list_context(c);
 	*context = c;
 	return CUDA_SUCCESS;
+}
+
+struct CUctx_st *qcul_driver_context_from(struct qcul_green *green)
+{
+	struct CUctx_st *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->device = green->device;
+	c->green = green;
+	atomic_store(&c->users, 1);
+	list_context(c);
+	return c;
+}
+
+void qcul_driver_context_ends(struct CUctx_st *c)
+{
+	atomic_store(&c->users, 0);
+	qcul_bindings_changed();
 }
 
 CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
@@ -409,7 +433,8 @@ CUresult cuCtxDestroy_v2(CUcontext context)
 
 	if (result)
 		return result;
-	if (is_primary(context))
+	/* A green context's ends with that. */
+	if (is_primary(context) || context->green)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	result = qcul_driver_wait(device);
 	atomic_store(&context->users, 0);

@@ -1,25 +1,32 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Streams and events: what is not just the runtime's function. */
-#include "qcu-library/driver_base/driver.h"
+#include "qcu-library/driver_base/context.h"
 
 CUresult cuStreamGetCtx(CUstream stream, CUcontext *context)
 {
+	struct qcul_green *green;
 	int device;
 	CUresult result = QCUL_RUNTIME(context ? cudaStreamGetDevice(stream, &device)
 					       : cudaErrorInvalidValue);
 
+	green = result ? NULL : qcul_green_of(stream);
+	if (green)
+		return cuCtxFromGreenCtx(context, (CUgreenCtx)green);
 	if (!result)
 		*context = qcul_driver_context_of(device);
 	return result;
 }
 
-/* No stream belongs to a green context. */
+/* The context of a stream in a green one is the device's primary context. */
 CUresult cuStreamGetCtx_v2(CUstream stream, CUcontext *context, CUgreenCtx *green)
 {
 	CUresult result = green ? cuStreamGetCtx(stream, context) : CUDA_ERROR_INVALID_VALUE;
 
-	if (!result)
-		*green = NULL;
+	if (result)
+		return result;
+	*green = (CUgreenCtx)(*context)->green;
+	if (*green)
+		*context = qcul_driver_primary((*context)->device);
 	return result;
 }
 
@@ -30,7 +37,7 @@ CUresult cuStreamGetGreenCtx(CUstream stream, CUgreenCtx *green)
 		QCUL_RUNTIME(green ? cudaStreamGetDevice(stream, &device) : cudaErrorInvalidValue);
 
 	if (!result)
-		*green = NULL;
+		*green = (CUgreenCtx)qcul_green_of(stream);
 	return result;
 }
 

@@ -350,3 +350,62 @@ cudaError_t qcul_ask_phys_import(int device, const struct qcu_ipc_token *token, 
 	*size = cmd.phys_import.size;
 	return cudaSuccess;
 }
+
+cudaError_t qcul_ask_green_parts(int device, uint32_t parent, uint32_t groups, uint32_t flags,
+				 uint32_t least, uint32_t *made, uint32_t *sms, uint32_t *least_sms,
+				 uint32_t *align, uint32_t *rest_sms, uint32_t *rest_least,
+				 uint32_t *rest_align)
+{
+	struct qCUcmd cmd = command_for(QCU_OP_GREEN_PARTS, device);
+	cudaError_t err;
+
+	cmd.green_parts.parent = parent;
+	cmd.green_parts.groups = groups;
+	cmd.green_parts.flags = flags;
+	cmd.green_parts.least = least;
+	err = qcul_send(&cmd, 1);
+	if (err)
+		return err;
+	*made = cmd.green_parts.made;
+	*sms = cmd.green_parts.sms;
+	*least_sms = cmd.green_parts.least_sms;
+	*align = cmd.green_parts.align;
+	*rest_sms = cmd.green_parts.rest_sms;
+	*rest_least = cmd.green_parts.rest_least;
+	*rest_align = cmd.green_parts.rest_align;
+	return cudaSuccess;
+}
+
+cudaError_t qcul_ask_green_create(int device, uint32_t green, uint32_t parent, uint32_t groups,
+				  uint32_t flags, uint32_t least, const void *members)
+{
+	struct qCUcmd cmd = command_for(QCU_OP_GREEN_CREATE, device);
+
+	cmd.green_create.green = green;
+	cmd.green_create.parent = parent;
+	cmd.green_create.groups = groups;
+	cmd.green_create.flags = flags;
+	cmd.green_create.least = least;
+	memcpy(cmd.green_create.members, members, sizeof(cmd.green_create.members));
+	return qcul_send(&cmd, 1);
+}
+
+cudaError_t qcul_ask_green_destroy(int device, uint32_t green)
+{
+	struct qCUcmd cmd = command_for(QCU_OP_GREEN_DESTROY, device);
+
+	cmd.green_destroy.green = green;
+	return qcul_send(&cmd, 1);
+}
+
+cudaError_t qcul_ask_green_stream(int device, uint32_t stream, uint32_t flags, int32_t priority,
+				  uint32_t green)
+{
+	struct qCUcmd cmd = command_for(QCU_OP_GREEN_STREAM, device);
+
+	cmd.green_stream.stream = stream;
+	cmd.green_stream.flags = flags;
+	cmd.green_stream.priority = priority;
+	cmd.green_stream.green = green;
+	return qcul_send(&cmd, 1);
+}

@@ -41,5 +41,14 @@ cudaError_t qcul_ask_phys_grain(int device, uint32_t recommended, uint64_t *byte
 cudaError_t qcul_ask_phys_export(int device, uint32_t mem, struct qcu_ipc_token *token);
 cudaError_t qcul_ask_phys_import(int device, const struct qcu_ipc_token *token, uint32_t mem,
 				 uint64_t *size);
+cudaError_t qcul_ask_green_parts(int device, uint32_t parent, uint32_t groups, uint32_t flags,
+				 uint32_t least, uint32_t *made, uint32_t *sms, uint32_t *least_sms,
+				 uint32_t *align, uint32_t *rest_sms, uint32_t *rest_least,
+				 uint32_t *rest_align);
+cudaError_t qcul_ask_green_create(int device, uint32_t green, uint32_t parent, uint32_t groups,
+				  uint32_t flags, uint32_t least, const void *members);
+cudaError_t qcul_ask_green_destroy(int device, uint32_t green);
+cudaError_t qcul_ask_green_stream(int device, uint32_t stream, uint32_t flags, int32_t priority,
+				  uint32_t green);
 
 #endif

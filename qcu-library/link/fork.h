@@ -54,6 +54,7 @@ enum qcul_fork_order {
 	QCUL_FORK_CONDS,	   /* conditional handles */
 	QCUL_FORK_HOST_CALLS,	   /* the thread that runs host functions */
 	QCUL_FORK_MANAGED,	   /* advice for managed memory */
+	QCUL_FORK_GREENS,	   /* green contexts */
 	QCUL_FORK_CONTEXTS,	   /* contexts of the driver API */
 	QCUL_FORK_OLD_LAUNCHES,	   /* parameters for cuLaunch */
 	QCUL_FORK_DRIVER,	   /* none: has the driver API been started? */

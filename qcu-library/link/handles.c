@@ -17,6 +17,7 @@ static struct {
 	unsigned int kept_count;
 	struct qcul_handle streams[SLOTS], events[SLOTS], modules[SLOTS], kernels[SLOTS];
 	struct qcul_handle arrays[SLOTS], pools[SLOTS], conds[SLOTS], graphs[SLOTS], links[SLOTS];
+	struct qcul_handle greens[SLOTS];
 } process;
 
 static void forget_handles(int device);
@@ -31,6 +32,7 @@ struct qcul_table qcul_pools = {.slots = process.pools, .next = QCU_ID_FIRST};
 struct qcul_table qcul_conds = {.slots = process.conds, .next = QCU_ID_FIRST};
 struct qcul_table qcul_graphs = {.slots = process.graphs, .next = QCU_ID_FIRST};
 struct qcul_table qcul_link_ids = {.slots = process.links, .next = QCU_ID_FIRST};
+struct qcul_table qcul_green_ids = {.slots = process.greens, .next = QCU_ID_FIRST};
 
 void qcul_handles_lock(void)
 {
@@ -137,6 +139,8 @@ uint32_t qcul_event_give_up(void)
 
 cudaError_t qcul_stream_id(cudaStream_t stream, uint32_t *id)
 {
+	if ((!stream || stream == cudaStreamLegacy) && qcul_self.green_stream)
+		stream = qcul_self.green_stream;
 	if (!stream || stream == cudaStreamLegacy) {
 		*id = QCU_STREAM_LEGACY;
 		return cudaSuccess;
@@ -179,6 +183,9 @@ static void forget_handles(int device)
 	drop_handles_of_device(&qcul_pools, device);
 	drop_handles_of_device(&qcul_conds, device);
 	drop_handles_of_device(&qcul_graphs, device);
+	drop_handles_of_device(&qcul_green_ids, device);
+	if (device < 0 || device == qcul_self.device)
+		qcul_self.green_stream = NULL;
 	if (device < 0) {
 		drop_handles_of_device(&qcul_module_ids, device);
 		drop_handles_of_device(&qcul_kernel_ids, device);

@@ -58,7 +58,13 @@ cudaError_t qcul_Memcpy3DWithAttributesAsync_ptsz(struct cudaMemcpy3DBatchOp *op
 						  unsigned long long flags, cudaStream_t stream)
 	LATER(cudaMemcpy3DWithAttributesAsync_ptsz);
 
-/* ---- execution contexts: only those of whole devices ---- */
+/* ---- execution contexts ---- */
+
+#if CUDART_VERSION < 13010
+enum cudaDevResourceType { cudaDevResourceTypeInvalid, cudaDevResourceTypeSm };
+#endif
+struct cudaDevResource_st;
+struct CUdevResourceDesc_st;
 
 cudaError_t qcul_DeviceGetExecutionCtx(struct cudaExecutionContext_st **context, int device)
 	LATER(cudaDeviceGetExecutionCtx);
@@ -72,5 +78,34 @@ cudaError_t qcul_ExecutionCtxStreamCreate(cudaStream_t *stream,
 					  struct cudaExecutionContext_st *context,
 					  unsigned int flags, int priority)
 	LATER(cudaExecutionCtxStreamCreate);
+cudaError_t qcul_ExecutionCtxDestroy(struct cudaExecutionContext_st *context)
+	LATER(cudaExecutionCtxDestroy);
+cudaError_t qcul_ExecutionCtxGetDevResource(struct cudaExecutionContext_st *context,
+					    struct cudaDevResource_st *resource,
+					    enum cudaDevResourceType type)
+	LATER(cudaExecutionCtxGetDevResource);
+cudaError_t qcul_ExecutionCtxRecordEvent(struct cudaExecutionContext_st *context, cudaEvent_t event)
+	LATER(cudaExecutionCtxRecordEvent);
+cudaError_t qcul_ExecutionCtxWaitEvent(struct cudaExecutionContext_st *context, cudaEvent_t event)
+	LATER(cudaExecutionCtxWaitEvent);
+cudaError_t qcul_DeviceGetDevResource(int device, struct cudaDevResource_st *resource,
+				      enum cudaDevResourceType type)
+	LATER(cudaDeviceGetDevResource);
+cudaError_t qcul_DevSmResourceSplitByCount(struct cudaDevResource_st *result, unsigned int *groups,
+					   const struct cudaDevResource_st *input,
+					   struct cudaDevResource_st *rest, unsigned int flags,
+					   unsigned int least) LATER(cudaDevSmResourceSplitByCount);
+cudaError_t qcul_DevResourceGenerateDesc(struct CUdevResourceDesc_st **desc,
+					 struct cudaDevResource_st *resources, unsigned int count)
+	LATER(cudaDevResourceGenerateDesc);
+cudaError_t qcul_GreenCtxCreate(struct cudaExecutionContext_st **context,
+				struct CUdevResourceDesc_st *desc, int device, unsigned int flags)
+	LATER(cudaGreenCtxCreate);
+cudaError_t qcul_StreamGetDevResource(cudaStream_t stream, struct cudaDevResource_st *resource,
+				      enum cudaDevResourceType type)
+	LATER(cudaStreamGetDevResource);
+cudaError_t qcul_StreamGetDevResource_ptsz(cudaStream_t stream, struct cudaDevResource_st *resource,
+					   enum cudaDevResourceType type)
+	LATER(cudaStreamGetDevResource_ptsz);
 
 #endif

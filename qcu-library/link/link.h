@@ -64,13 +64,24 @@ struct qcul_thread {
 	unsigned int
 		counted; /* it need not call qcul_device_bind(): qcul_bindings at the last call */
 	unsigned int ready; /* its context can be used: qcul_bindings when that was found out */
-	struct CUctx_st *context; /* the driver API's context; NULL: the device's primary one */
+	struct CUctx_st *context;  /* the driver API's context; NULL: the device's primary one */
+	struct qcul_green *green;  /* the green context that this is; NULL: it is none */
+	cudaStream_t green_stream; /* which stands for stream 0 then */
 	enum cudaStreamCaptureMode capture_mode;
 	bool configured;		/* a <<<>>> configuration was pushed and not yet popped: */
 	struct qcul_call_config config; /* the newest; the others are below it */
 	struct qcul_kept *kept;		/* answers about occupancy, freed when the thread ends */
 };
 extern QCUL_NEAR struct qcul_thread qcul_self;
+
+/* The thread's current context is this one. NULL: its device's primary one, or none. */
+static inline void qcul_self_context(struct CUctx_st *context, struct qcul_green *green,
+				     cudaStream_t green_stream)
+{
+	qcul_self.context = context;
+	qcul_self.green = green;
+	qcul_self.green_stream = green_stream;
+}
 
 /* ---- session.c ---- */
 
@@ -229,6 +240,7 @@ struct qcul_handle {
 	int32_t priority;
 	int32_t device;
 	struct qcul_captured_event *capture; /* recorded in a capture (graph_capture.c) */
+	struct qcul_green *green;	     /* the green context of a stream; NULL: none */
 	/* how often an event was recorded; the last of these known to be done (query.c) */
 	_Atomic uint64_t recorded, done;
 	_Atomic uint64_t waited; /* the last count that was waited for (progress.c) */
@@ -241,7 +253,7 @@ struct qcul_table {
 };
 extern struct qcul_table qcul_streams, qcul_events, qcul_module_ids, qcul_kernel_ids;
 extern struct qcul_table qcul_pools, qcul_conds, qcul_graphs;
-extern struct qcul_table qcul_arrays, qcul_link_ids;
+extern struct qcul_table qcul_arrays, qcul_link_ids, qcul_green_ids;
 
 /* A free number and its slot, or NULL. */
 struct qcul_handle *qcul_handle_new(struct qcul_table *t, uint32_t *id);

@@ -59,7 +59,7 @@ static void after_fork_child(void)
 	qcul_self.epoch = 0;
 	qcul_transport_close();
 	qcul_self.bound = false;
-	qcul_self.context = NULL;
+	qcul_self_context(NULL, NULL, NULL);
 	qcul_device_unbind(-1);
 	atomic_fetch_add(&process.epoch, 1);
 	qcul_forget(-1);

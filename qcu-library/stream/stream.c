@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "qcu-library/link/ask.h"
+#include "qcu-library/stream/green.h"
 #include "qcu-library/stream/stream.h"
 #include "qcu-library/link/capture.h"
 
@@ -22,10 +23,21 @@ cudaError_t qcul_stream_wait(uint32_t stream)
 	return err;
 }
 
-static cudaError_t create_stream(cudaStream_t *stream, unsigned int flags, int priority)
+static cudaError_t post_stream_creation(uint32_t id, unsigned int flags, int priority)
+{
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_STREAM_CREATE);
+
+	cmd.stream_create.stream = id;
+	cmd.stream_create.flags = flags;
+	cmd.stream_create.priority = priority;
+	return qcul_post(&cmd, 1);
+}
+
+/* All streams of a green context are non-blocking. */
+cudaError_t qcul_stream_make(cudaStream_t *stream, unsigned int flags, int priority,
+			     struct qcul_green *green)
 {
 	struct qcul_handle *slot;
-	struct qCUcmd cmd;
 	cudaError_t err;
 	uint32_t id;
 	int least, greatest;
@@ -46,14 +58,13 @@ static cudaError_t create_stream(cudaStream_t *stream, unsigned int flags, int p
 	slot = qcul_handle_new(&qcul_streams, &id);
 	if (!slot)
 		return cudaErrorMemoryAllocation;
-	slot->flags = flags;
+	slot->flags = green ? cudaStreamNonBlocking : flags;
 	slot->priority = priority;
 	slot->device = qcul_self.device;
-	cmd = qcul_cmd(QCU_OP_STREAM_CREATE);
-	cmd.stream_create.stream = id;
-	cmd.stream_create.flags = flags;
-	cmd.stream_create.priority = priority;
-	err = qcul_post(&cmd, 1);
+	slot->green = green;
+	err = green ? qcul_ask_green_stream(slot->device, id, cudaStreamNonBlocking, priority,
+					    green->number)
+		    : post_stream_creation(id, flags, priority);
 	if (err)
 		qcul_handle_drop(&qcul_streams, id);
 	else
@@ -63,17 +74,17 @@ static cudaError_t create_stream(cudaStream_t *stream, unsigned int flags, int p
 
 cudaError_t cudaStreamCreate(cudaStream_t *stream)
 {
-	return qcul_done(create_stream(stream, cudaStreamDefault, 0));
+	return qcul_done(qcul_stream_make(stream, cudaStreamDefault, 0, qcul_self.green));
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags)
 {
-	return qcul_done(create_stream(stream, flags, 0));
+	return qcul_done(qcul_stream_make(stream, flags, 0, qcul_self.green));
 }
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flags, int priority)
 {
-	return qcul_done(create_stream(stream, flags, priority));
+	return qcul_done(qcul_stream_make(stream, flags, priority, qcul_self.green));
 }
 
 static cudaError_t destroy_stream(cudaStream_t stream)

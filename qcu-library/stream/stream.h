@@ -15,6 +15,11 @@ cudaError_t qcul_stream_wait(uint32_t stream);
 cudaError_t qcul_query_event(uint32_t event);
 cudaError_t qcul_query_stream(uint32_t stream);
 
+struct qcul_green;
+/* stream.c: a stream of the thread's device, or of a green context of it. */
+cudaError_t qcul_stream_make(cudaStream_t *stream, unsigned int flags, int priority,
+			     struct qcul_green *green);
+
 /* launch.c: checks a launch on the thread's device as a launch does, and describes it. */
 cudaError_t qcul_launch_describe(struct CUkern_st *kernel, const cudaLaunchConfig_t *config,
 				 void **args, struct qcu_launch_msg *msg);

@@ -22,7 +22,7 @@ bad=0
 # SYMBOL... # WHY
 others='
 qcul_streams qcul_events qcul_arrays qcul_pools qcul_conds qcul_graphs # handles.c empties these tables; all files use them
-qcul_module_ids qcul_kernel_ids qcul_link_ids # the same
+qcul_module_ids qcul_kernel_ids qcul_link_ids qcul_green_ids # the same
 qcul_bindings qcul_driver_state qcul_captures qcul_moved qcul_printed qcul_waits qcul_window_unmaps # one word, read in other files before most calls
 qcul_free_mapped qcul_pool_sharing qcul_recorder # what layers above do; set when the library is loaded
 device_pools_at_fork # graph_memory.c has two locks

@@ -44,6 +44,18 @@ __global__ void use_managed()
 	atomicAdd(&shared_number, 1);
 }
 
+/* Counts the blocks of each multiprocessor, and of all at the end. */
+__global__ void count_where(unsigned int *seen, unsigned int most)
+{
+	unsigned int id;
+
+	if (threadIdx.x)
+		return;
+	asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
+	atomicAdd(&seen[id % most], 1);
+	atomicAdd(&seen[most], 1);
+}
+
 /* Each block writes the sum of its threads' numbers. */
 __global__ void block_sums(unsigned int *to)
 {

@@ -170,6 +170,10 @@ static int by_number(struct scene *s, uint16_t op, uint32_t id)
 	case QCU_OP_STREAM_CREATE:
 		c.stream_create.stream = id;
 		break;
+	case QCU_OP_GREEN_CREATE:
+		c.green_create.green = id;
+		c.green_create.members[0] = 1;
+		break;
 	case QCU_OP_ARRAY_CREATE:
 		c.array_create.array = id;
 		c.array_create.width = 16;
@@ -189,6 +193,7 @@ static bool handle_twice(struct scene *s)
 		{"pool", QCU_OP_POOL_CREATE, QCU_OP_POOL_DESTROY},
 		{"array", QCU_OP_ARRAY_CREATE, QCU_OP_ARRAY_DESTROY},
 		{"graph", QCU_OP_COND_CREATE, QCU_OP_COND_DESTROY},
+		{"green context", QCU_OP_GREEN_CREATE, QCU_OP_GREEN_DESTROY},
 	};
 	unsigned int i, k;
 
@@ -221,6 +226,7 @@ static bool handle_devices(struct scene *s)
 	by_number(s, QCU_OP_STREAM_CREATE, 6);
 	by_number(s, QCU_OP_EVENT_CREATE, 6);
 	by_number(s, QCU_OP_POOL_CREATE, 6);
+	by_number(s, QCU_OP_GREEN_CREATE, 6);
 	for (device = 1; device < 256; device = device * 2 + 1)
 		for (op = 0; op < QCU_OP_COUNT; op++)
 			if (!any(s, op, 6, false, device))

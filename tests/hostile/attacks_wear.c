@@ -291,9 +291,10 @@ static bool object_flood(struct scene *s)
 		uint16_t op;
 		const char *name;
 	} kinds[] = {
-		{QCU_OP_STREAM_CREATE, "streams"}, {QCU_OP_EVENT_CREATE, "events"},
-		{QCU_OP_POOL_CREATE, "pools"},	   {QCU_OP_ARRAY_CREATE, "arrays"},
-		{QCU_OP_COND_CREATE, "graphs"},	   {QCU_OP_MALLOC, "allocations"},
+		{QCU_OP_STREAM_CREATE, "streams"},	 {QCU_OP_EVENT_CREATE, "events"},
+		{QCU_OP_POOL_CREATE, "pools"},		 {QCU_OP_ARRAY_CREATE, "arrays"},
+		{QCU_OP_COND_CREATE, "graphs"},		 {QCU_OP_MALLOC, "allocations"},
+		{QCU_OP_GREEN_CREATE, "green contexts"},
 	};
 	unsigned int i, n;
 	uint64_t before;
@@ -309,6 +310,8 @@ static bool object_flood(struct scene *s)
 				c.malloc.size = 1;
 			else
 				c.words[0] = n;
+			if (c.op == QCU_OP_GREEN_CREATE)
+				c.green_create.members[0] = 1;
 			if (c.op == QCU_OP_ARRAY_CREATE) {
 				c.array_create.width = c.array_create.height = 16;
 				c.array_create.bits[0] = 32;

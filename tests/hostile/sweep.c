@@ -254,6 +254,18 @@ static void objects(void)
 	simple(QCU_OP_POOL_DESTROY, 5, 0, 0);
 	simple(QCU_OP_COND_CREATE, 5, 0, 0);
 	simple(QCU_OP_COND_DESTROY, 5, 0, 0);
+	simple(QCU_OP_GREEN_PARTS, 0, 4, 0);
+	c = command(QCU_OP_GREEN_CREATE, 1);
+	c.green_create.green = 5;
+	c.green_create.members[0] = 1;
+	play(&c, NULL, 0);
+	c = command(QCU_OP_GREEN_STREAM, 1);
+	c.green_stream.stream = 9;
+	c.green_stream.flags = 1;
+	c.green_stream.green = 5;
+	play(&c, NULL, 0);
+	simple(QCU_OP_GREEN_DESTROY, 5, 0, 0);
+	simple(QCU_OP_STREAM_DESTROY, 9, 0, 0);
 }
 
 static void script(void)

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Functions of CUDA 13.5 that 13.0 does not have: bad input, what they return, and that those of
- * parts of a device say that they are not supported. Needs nothing of NVIDIA's CUDA 13.5.
+ * Functions of CUDA 13.5 that 13.0 does not have: bad input, what they return, parts
+ * of a device, and that others say that they are not supported. Needs nothing of NVIDIA's
+ * CUDA 13.5.
  */
 #include <dlfcn.h>
 
 #include "qcu-library/link/later.h"
+#include "qcu-library/stream/green.h"
 #include "tests/loopback/check.h"
 
 #define LEN 4096
@@ -193,14 +195,102 @@ static void contexts(void)
 	OK(cudaStreamDestroy(stream));
 }
 
+/* The part of a device as the public functions take it. */
+#define RESOURCE(r) ((struct cudaDevResource_st *)(r))
+
+static void parts(void)
+{
+	struct qcul_resource all, part[2], rest, forged;
+	struct cudaExecutionContext_st *context, *device_context;
+	struct CUdevResourceDesc_st *desc;
+	unsigned long long id, other;
+	cudaStream_t stream, next;
+	cudaEvent_t event;
+	unsigned int n = 1;
+	int device = -1;
+	char *memory;
+
+	REFUSED(qcul_DeviceGetDevResource(99, RESOURCE(&all), cudaDevResourceTypeSm),
+		cudaErrorInvalidDevice);
+	REFUSED(qcul_DeviceGetDevResource(0, NULL, cudaDevResourceTypeSm), cudaErrorInvalidValue);
+	REFUSED(qcul_DeviceGetDevResource(0, RESOURCE(&all), (enum cudaDevResourceType)1000),
+		cudaErrorInvalidResourceType);
+	OK(qcul_DeviceGetDevResource(0, RESOURCE(&all), cudaDevResourceTypeSm));
+	REFUSED(qcul_DevSmResourceSplitByCount(RESOURCE(part), NULL, RESOURCE(&all), NULL, 0, 1),
+		cudaErrorInvalidValue);
+	REFUSED(qcul_DevSmResourceSplitByCount(RESOURCE(part), &n, RESOURCE(&all), NULL, 4, 1),
+		cudaErrorInvalidValue);
+	REFUSED(qcul_DevSmResourceSplitByCount(RESOURCE(part), &n, RESOURCE(&all), NULL, 0,
+					       all.sms + 1),
+		cudaErrorInvalidValue);
+	OK(qcul_DevSmResourceSplitByCount(RESOURCE(part), &n, RESOURCE(&all), RESOURCE(&rest), 0,
+					  1));
+	REQUIRE(n == 1 && part[0].sms == 1 && rest.sms == all.sms - 1 &&
+			rest.type == (rest.sms > 0),
+		"%u groups of %u, rest %u", n, part[0].sms, rest.sms);
+	/* A group that the split does not make. */
+	forged = part[0];
+	memcpy(forged.internal + offsetof(struct qcul_part, member), &n, sizeof(n));
+	REFUSED(qcul_DevResourceGenerateDesc(NULL, RESOURCE(part), 1), cudaErrorInvalidValue);
+	OK(qcul_DevResourceGenerateDesc(&desc, RESOURCE(&forged), 1));
+	REFUSED(qcul_GreenCtxCreate(&context, desc, 0, 0), cudaErrorInvalidResourceConfiguration);
+	OK(qcul_DevResourceGenerateDesc(&desc, RESOURCE(part), 1));
+	REFUSED(qcul_GreenCtxCreate(&context, desc, 0, 1), cudaErrorInvalidValue);
+	REFUSED(qcul_GreenCtxCreate(&context, (void *)&all, 0, 0), cudaErrorInvalidValue);
+	OK(qcul_GreenCtxCreate(&context, desc, 0, 0));
+
+	OK(qcul_DeviceGetExecutionCtx(&device_context, 0));
+	REFUSED(qcul_ExecutionCtxDestroy(device_context), cudaErrorInvalidValue);
+	OK(qcul_ExecutionCtxGetDevice(&device, context));
+	OK(qcul_ExecutionCtxGetId(context, &id));
+	OK(qcul_ExecutionCtxGetId(device_context, &other));
+	REQUIRE(device == 0 && id != other, "device %d, number %llu", device, id);
+	OK(qcul_ExecutionCtxGetDevResource(device_context, RESOURCE(&rest), cudaDevResourceTypeSm));
+	REQUIRE(rest.sms == all.sms, "%u multiprocessors", rest.sms);
+	REFUSED(qcul_ExecutionCtxStreamCreate(NULL, context, 0, 0), cudaErrorInvalidValue);
+	OK(qcul_ExecutionCtxStreamCreate(&stream, context, cudaStreamDefault, 0));
+	OK(cudaStreamGetFlags(stream, &n));
+	REQUIRE(n == cudaStreamNonBlocking, "flags %u", n);
+	OK(qcul_StreamGetDevResource(stream, RESOURCE(&rest), cudaDevResourceTypeSm));
+	REQUIRE(rest.sms == 1, "%u multiprocessors", rest.sms);
+	OK(qcul_StreamGetDevResource_ptsz(NULL, RESOURCE(&rest), cudaDevResourceTypeSm));
+	REQUIRE(rest.sms == all.sms, "%u multiprocessors", rest.sms);
+
+	OK(cudaMalloc((void **)&memory, LEN));
+	OK(cudaEventCreate(&event));
+	REFUSED(qcul_ExecutionCtxRecordEvent(device_context, event), cudaErrorNotSupported);
+	REFUSED(qcul_ExecutionCtxRecordEvent(context, NULL), cudaErrorInvalidResourceHandle);
+	OK(cudaMemsetAsync(memory, 1, LEN, stream));
+	OK(qcul_ExecutionCtxRecordEvent(context, event));
+	OK(qcul_ExecutionCtxWaitEvent(context, event));
+	OK(qcul_ExecutionCtxStreamCreate(&next, context, cudaStreamDefault, 0));
+	OK(cudaMemsetAsync(memory, 2, LEN, next));
+	OK(qcul_ExecutionCtxSynchronize(context));
+	OK(cudaEventQuery(event));
+	/* While one of its streams is captured, nothing can be about all of them. */
+	OK(cudaStreamBeginCapture(next, cudaStreamCaptureModeRelaxed));
+	REFUSED(qcul_ExecutionCtxRecordEvent(context, event), cudaErrorStreamCaptureUnsupported);
+	REFUSED(qcul_ExecutionCtxWaitEvent(context, event), cudaErrorStreamCaptureUnsupported);
+	OK(qcul_ExecutionCtxDestroy(context));
+	REFUSED(cudaMemsetAsync(memory, 1, LEN, stream), cudaErrorInvalidResourceHandle);
+	REFUSED(qcul_ExecutionCtxSynchronize(context), cudaErrorInvalidResourceHandle);
+	OK(cudaEventDestroy(event));
+	OK(cudaFree(memory));
+
+	/* A reset ends it, too. */
+	OK(qcul_GreenCtxCreate(&context, desc, 0, 0));
+	OK(cudaDeviceReset());
+	REFUSED(qcul_ExecutionCtxSynchronize(context), cudaErrorInvalidResourceHandle);
+	OK(qcul_GreenCtxCreate(&context, desc, 0, 0));
+	OK(qcul_ExecutionCtxDestroy(context));
+}
+
 /* Those without a meaning here are refused, with their names on stderr. */
 static void refused(void)
 {
-	static const char *const names[] = {
-		"cudaGreenCtxCreate",	      "cudaDevSmResourceSplit",
-		"cudaExecutionCtxDestroy",    "cudaStreamBeginRecaptureToGraph",
-		"cudaMemGetLocationInfo",     "cudaSubgridCreate",
-		"cudaExecutionCtxRecordEvent"};
+	static const char *const names[] = {"cudaDevSmResourceSplit",
+					    "cudaStreamBeginRecaptureToGraph",
+					    "cudaMemGetLocationInfo", "cudaSubgridCreate"};
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
@@ -217,6 +307,7 @@ int main(void)
 	parameters();
 	copies();
 	contexts();
+	parts();
 	refused();
 	return 0;
 }

@@ -81,7 +81,9 @@ static int start(void **state)
 		  : ask(CMD(STREAM_CREATE, stream_create, .stream = EXISTS)) +
 			       ask(CMD(EVENT_CREATE, event_create, .event = EXISTS)) +
 			       ask(CMD(POOL_CREATE, pool_create, .pool = EXISTS)) +
-			       ask(CMD(PHYS_CREATE, phys_create, .size = 4096, .mem = EXISTS));
+			       ask(CMD(PHYS_CREATE, phys_create, .size = 4096, .mem = EXISTS)) +
+			       ask(CMD(GREEN_CREATE, green_create, .green = EXISTS,
+				       .members = {1}));
 }
 
 static void put(struct qCUcmd *cmd, const struct param *p, uint64_t value)
@@ -111,6 +113,8 @@ static bool good(struct qCUcmd *cmd, enum qcu_op op)
 		cmd->words[0] = cmd->words[2] = op == QCU_OP_PHYS_RELEASE ? 0 : 4096;
 	if (op == QCU_OP_PHYS_CREATE)
 		cmd->words[2] = 0;
+	if (op == QCU_OP_GREEN_CREATE)
+		cmd->green_create.members[0] = 1;
 	if (op == QCU_OP_STREAM_ATTR_SET || op == QCU_OP_STREAM_ATTR_GET)
 		cmd->words[1] = 3; /* cudaStreamAttributeSynchronizationPolicy */
 	for (i = 0; i < PARAMS; i++) {
@@ -187,7 +191,8 @@ static void out_of_domain(void **state)
 static bool needs_more(enum qcu_op op)
 {
 	return op == QCU_OP_STREAM_CREATE || op == QCU_OP_EVENT_CREATE || op == QCU_OP_VA_FREE ||
-	       (op >= QCU_OP_PHYS_MAP && op <= QCU_OP_PHYS_ACCESS_GET) || op == QCU_OP_PHYS_IMPORT;
+	       (op >= QCU_OP_PHYS_MAP && op <= QCU_OP_PHYS_ACCESS_GET) ||
+	       op == QCU_OP_PHYS_IMPORT || op == QCU_OP_GREEN_STREAM;
 }
 
 /* So the errors above came from the parameters. */
