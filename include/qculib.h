@@ -83,7 +83,9 @@
 #define QCU_LIB_CUSPARSE_BSRSM	39u
 #define QCU_LIB_CUSPARSE_CSRU	40u
 #define QCU_LIB_CUSPARSE_PRUNE	41u
-#define QCU_LIB_KINDS		42u
+/* And this is a handle again. */
+#define QCU_LIB_CUSOLVER_SP 42u
+#define QCU_LIB_KINDS	    43u
 
 static inline int qcu_lib_kind_fits(__u32 kind, __u32 wanted)
 {

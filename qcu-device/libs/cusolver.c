@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The objects of cuSOLVER in the mirror. */
+/* The objects of cuSOLVER in the mirror, and the structure of sparse matrices. */
+#include <string.h>
+
 #include "qcu-device/libs/cusolver.h"
+#include "qcu-device/libs/impl.h"
 
 const struct lib_kind lib_cusolver_kinds[QCU_LIB_KINDS] = {
 	[QCU_LIB_CUSOLVER_DN] =
@@ -9,6 +12,20 @@ const struct lib_kind lib_cusolver_kinds[QCU_LIB_KINDS] = {
 			.create = "cusolverDnCreate",
 			.destroy = "cusolverDnDestroy",
 			.stream = "cusolverDnSetStream",
+		},
+	[QCU_LIB_CUSOLVER_SP] =
+		{
+			.numbered = true,
+			.create = "cusolverSpCreate",
+			.destroy = "cusolverSpDestroy",
+			.stream = "cusolverSpSetStream",
+		},
+	/* cuSOLVER is linked with cuSPARSE, so its own functions are found through it. */
+	[QCU_LIB_CUSPARSE_MATRIX] =
+		{
+			.create = "cusparseCreateMatDescr",
+			.destroy = "cusparseDestroyMatDescr",
+			.of = &lib_cusparse,
 		},
 	[QCU_LIB_CUSOLVER_PARAMS] =
 		{
@@ -26,3 +43,139 @@ const struct lib_kind lib_cusolver_kinds[QCU_LIB_KINDS] = {
 			.destroy = "cusolverDnDestroyGesvdjInfo",
 		},
 };
+
+enum { SWEEPS, RESIDUAL, INDEX_BASE = 4 };
+const char *const lib_cusolver_helpers[LIB_HELPERS] = {
+	"cusolverDnXsyevjGetSweeps", "cusolverDnXsyevjGetResidual", "cusolverDnXgesvdjGetSweeps",
+	"cusolverDnXgesvdjGetResidual", "cusparseGetMatIndexBase"};
+
+int lib_cusolver_said(struct lib_call *c, int status, void *info, unsigned int which, int64_t *said)
+{
+	int (*get_sweeps)(void *handle, void *info, int *sweeps) = NULL;
+	int (*get_residual)(void *handle, void *info, double *residual) = NULL;
+	double residual = 0;
+	int sweeps = 0;
+
+	if (status || !info || !said)
+		return status;
+	*(void **)&get_sweeps = lib_helper(c, (uint16_t)(which + SWEEPS));
+	*(void **)&get_residual = lib_helper(c, (uint16_t)(which + RESIDUAL));
+	said[2] = c->lib->unserved;
+	if (get_sweeps && get_residual)
+		said[2] = get_sweeps(c->object->native, info, &sweeps);
+	if (!said[2])
+		said[2] = get_residual(c->object->native, info, &residual);
+	said[0] = sweeps;
+	memcpy(&said[1], &residual, sizeof(residual));
+	return status;
+}
+
+/* ---- the structure of sparse matrices ---- */
+
+/* Rows follow one another, and in each of them columns rise. base: 0 or 1. */
+static bool is_csr(const int32_t *rows, const int32_t *cols, uint64_t n, uint64_t nnz, int base)
+{
+	uint64_t row, at = 0, end;
+
+	if (rows[0] != base)
+		return false;
+	for (row = 0; row < n; row++) {
+		int64_t last = base - 1;
+
+		end = (uint64_t)((int64_t)rows[row + 1] - base);
+		if (rows[row + 1] < rows[row] || end > nnz)
+			return false;
+		for (; at < end; at++) {
+			if (cols[at] <= last || cols[at] >= (int64_t)n + base)
+				return false;
+			last = cols[at];
+		}
+	}
+	return at == nnz;
+}
+
+/* Copies it from the GPU. What the guest writes there meanwhile has no effect on the copy. */
+static int32_t *fetch_structure(struct lib_call *c, const struct lib_csr *csr, uint64_t row_bytes,
+				uint64_t col_bytes)
+{
+	const struct be_ops *ops = c->c->m->cfg.ops;
+	struct be *be = c->c->m->be;
+	const uint64_t rows = (uintptr_t)csr->rows, cols = (uintptr_t)csr->cols;
+	char *host = lib_scratch(c, row_bytes + col_bytes);
+
+	if (!host)
+		return NULL;
+	c->rc = mir_device_range(c->c, rows, row_bytes);
+	if (!c->rc)
+		c->rc = mir_device_range(c->c, cols, col_bytes);
+	if (!c->rc)
+		c->rc = ops->copy_d2h(be, host, rows, row_bytes, c->ref->s);
+	if (!c->rc)
+		c->rc = ops->copy_d2h(be, host + row_bytes, cols, col_bytes, c->ref->s);
+	if (!c->rc)
+		c->rc = ops->stream_sync(be, c->ref->s);
+	return c->rc ? NULL : (int32_t *)host;
+}
+
+/* Puts the checked copy into memory that the guest does not know. */
+static bool put_on_gpu(struct lib_call *c, struct lib_csr *csr, const int32_t *host,
+		       uint64_t row_bytes, uint64_t col_bytes)
+{
+	const struct be_ops *ops = c->c->m->cfg.ops;
+	struct be *be = c->c->m->be;
+	const unsigned int device = c->c->cmd->device;
+	const uint64_t second = (row_bytes + 255) & ~255ull;
+
+	c->rc = mir_take_memory(c->c->m, device, second + col_bytes);
+	if (c->rc)
+		return false;
+	csr->bytes = second + col_bytes;
+	c->rc = ops->mem_alloc(be, device, csr->bytes, &csr->memory);
+	if (!c->rc)
+		c->rc = ops->copy_h2d(be, csr->memory, host, row_bytes, c->ref->s);
+	if (!c->rc)
+		c->rc = ops->copy_h2d(be, csr->memory + second, (const char *)host + row_bytes,
+				      col_bytes, c->ref->s);
+	if (!c->rc)
+		c->rc = ops->stream_sync(be, c->ref->s);
+	csr->rows = (const void *)(uintptr_t)csr->memory;
+	csr->cols = (const void *)(uintptr_t)(csr->memory + second);
+	return !c->rc;
+}
+
+int lib_csr_begin(struct lib_call *c, struct lib_csr *csr, uint64_t n, uint64_t nnz,
+		  cusparseMatDescr_t descr, bool device)
+{
+	__typeof__(&cusparseGetMatIndexBase) get_base = lib_helper(c, INDEX_BASE);
+	const uint64_t row_bytes = (n + 1) * sizeof(int32_t), col_bytes = nnz * sizeof(int32_t);
+	const int32_t *rows = csr->rows, *cols = csr->cols;
+
+	/* It needs a stream in which it can wait, so it is no part of a graph. */
+	if (!get_base || !c->ref)
+		return c->lib->unserved;
+	if (!descr || !rows || !cols)
+		return CUSOLVER_STATUS_INVALID_VALUE;
+	if (device) {
+		rows = fetch_structure(c, csr, row_bytes, col_bytes);
+		cols = rows ? (const int32_t *)((const char *)rows + row_bytes) : NULL;
+	}
+	if (!rows)
+		return CUSOLVER_STATUS_INVALID_VALUE;
+	if (!is_csr(rows, cols, n, nnz, get_base(descr) == CUSPARSE_INDEX_BASE_ONE))
+		return CUSOLVER_STATUS_INVALID_VALUE;
+	return !device || put_on_gpu(c, csr, rows, row_bytes, col_bytes)
+		       ? CUSOLVER_STATUS_SUCCESS
+		       : CUSOLVER_STATUS_ALLOC_FAILED;
+}
+
+void lib_csr_end(struct lib_call *c, struct lib_csr *csr)
+{
+	const struct be_ops *ops = c->c->m->cfg.ops;
+
+	if (csr->memory) {
+		(void)ops->stream_sync(c->c->m->be, c->ref->s);
+		(void)ops->mem_free(c->c->m->be, csr->memory);
+	}
+	if (csr->bytes)
+		mir_give_memory(c->c->m, c->c->cmd->device, csr->bytes);
+}

@@ -27,11 +27,13 @@ struct lib_function {
  * Which functions of the library make and use an object of a kind. NULL: there is no such one. What
  * a descriptor without `create` is, its first setting says, which makes it.
  */
+struct lib_library;
 struct lib_kind {
 	const char *create, *destroy;
-	bool numbered;	    /* the guest makes and ends it with CREATE and DESTROY */
-	const char *stream; /* sets its stream */
-	const char *mode;   /* sets where scalars are: 0 the host's memory, 1 the GPU's */
+	bool numbered;		      /* the guest makes and ends it with CREATE and DESTROY */
+	const char *stream;	      /* sets its stream */
+	const char *mode;	      /* sets where scalars are: 0 the host's memory, 1 the GPU's */
+	const struct lib_library *of; /* whose functions set something in it; NULL: this one's */
 };
 
 struct lib_library {

@@ -150,12 +150,22 @@ void lib_object_end(struct mirror *m, struct handle *h)
 bool lib_make_settings(struct lib_call *c, void **native, uint32_t kind, const uint8_t *at,
 		       const uint8_t *end)
 {
+	const struct lib_library *of = c->lib->kinds[kind].of;
+	const struct lib_library *lib = of ? of : c->lib;
+	char why[QCU_LIB_REASON];
+	struct lib_loaded *loaded =
+		of && at < end ? lib_load(c->c->m, of, why, sizeof(why)) : c->loaded;
+
+	if (!loaded) {
+		c->refused = c->lib->unserved;
+		return true;
+	}
 	while (at < end) {
 		struct qcu_lib_setting s;
 		struct lib_call one = {
 			.c = c->c,
-			.lib = c->lib,
-			.loaded = c->loaded,
+			.lib = lib,
+			.loaded = loaded,
 			.stream = c->stream,
 			.self = native,
 			.mode = -1,
@@ -168,20 +178,19 @@ bool lib_make_settings(struct lib_call *c, void **native, uint32_t kind, const u
 		if (left < sizeof(s) || c->depth == LIB_DEPTH)
 			return false;
 		memcpy(&s, at, sizeof(s));
-		if (s.rsvd || s.args > left - sizeof(s) || s.function >= c->lib->count ||
-		    c->lib->functions[s.function].sets != kind)
+		if (s.rsvd || s.args > left - sizeof(s) || s.function >= lib->count ||
+		    lib->functions[s.function].sets != kind)
 			return false;
 		/* Only the first setting makes the object, where no other function does. */
 		none = !c->lib->kinds[kind].create && !*native;
-		if (!c->refused && c->lib->functions[s.function].makes != none)
+		if (!c->refused && lib->functions[s.function].makes != none)
 			return false;
 		one.at = at + sizeof(s);
 		one.end = one.at + s.args;
-		one.fn = lib_symbol(c->c->m, c->loaded, s.function);
+		one.fn = lib_symbol(c->c->m, loaded, s.function);
 		at = one.end;
 		if (!c->refused)
-			c->refused =
-				one.fn ? c->lib->functions[s.function].run(&one) : c->lib->unserved;
+			c->refused = one.fn ? lib->functions[s.function].run(&one) : lib->unserved;
 		if (!c->refused)
 			c->refused = one.refused;
 		if (one.bad)

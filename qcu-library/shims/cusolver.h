@@ -5,15 +5,25 @@
 
 #include "qcu-library/libs/libs.h"
 
+/* Programs may use what NVIDIA advises against. */
+#define DISABLE_CUSOLVER_DEPRECATED
 #pragma GCC visibility push(default)
 #include <cusolverDn.h>
+#include <cusolverSp.h>
 #pragma GCC visibility pop
 
 #define KIND_cusolverDnHandle_t QCU_LIB_CUSOLVER_DN
+#define KIND_cusolverSpHandle_t QCU_LIB_CUSOLVER_SP
 #define KIND_cusolverDnParams_t QCU_LIB_CUSOLVER_PARAMS
 #define KIND_syevjInfo_t	QCU_LIB_CUSOLVER_SYEVJ
 #define KIND_gesvdjInfo_t	QCU_LIB_CUSOLVER_GESVDJ
+/* An object of cuSPARSE's. */
+#define KIND_cusparseMatDescr_t QCU_LIB_CUSPARSE_MATRIX
 
 extern const struct qcul_lib qcul_cusolver;
+
+/* The library has said how many sweeps it made, what is left, and whether it knows. Returns
+ * `status`. */
+int qcul_cusolver_counted(void *info, const int64_t *said, int status);
 
 #endif

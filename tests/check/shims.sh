@@ -33,9 +33,10 @@ status_t what(handle_t h, void *unexplained);
 status_t make(matrix_t *m, int rows, void *x);
 status_t count(handle_t h, matrix_t m, plan_t plan, int *pivot);
 status_t use(handle_t h, plan_t plan, float *x);
+status_t sparse(handle_t h, matrix_t m, int n, int nnz, const int *rows, const int *cols, float *x);
 int other(handle_t h);
 EOF
-printf '%s\n' scale sum hosts set seed choose work work_size work_more work_less on pairs two what other gone make count use version >"$tmp/small.syms"
+printf '%s\n' scale sum hosts set seed choose work work_size work_more work_less on pairs two what other gone make count use version sparse >"$tmp/small.syms"
 cat >"$tmp/good" <<'EOF'
 library small
 soname libsmall.so.1
@@ -73,6 +74,9 @@ param count pivot both
 report count
 steady sum count
 after use count
+param sparse rows device
+param sparse cols device
+csr sparse rows cols m n nnz device
 EOF
 
 make_it() {
@@ -119,6 +123,11 @@ refused 'after use' 'needs a function and the one that comes before it'
 refused 'after use sum' 'after use sum: they have no object in common'
 refused 'after sum scale' 'after sum scale: they have no object in common'
 refused 'after use gone' 'after use gone: they have no object in common'
+refused 'csr sparse rows cols m n nnz' 'needs functions, two arrays, a description, two numbers, and host or device'
+refused 'csr sparse rows cols m n nnz there' 'needs functions, two arrays, a description, two numbers, and host or device'
+refused 'csr nothing rows cols m n nnz host' "'csr nothing' fits no function"
+refused 'csr use rows cols m n nnz host' 'use: has no such matrix'
+refused 'csr hosts sizes sizes h count count host' 'hosts: has no such matrix'
 refused 'numbers nothing' 'there is no function nothing'
 
 # without LINE SENTENCE: the remarks are refused if this line is missing, or another one is there instead.
@@ -165,7 +174,7 @@ make_it guest >"$tmp/out" 2>"$tmp/err" && exit 1
 grep -q 'headers cannot be read' "$tmp/err"
 
 cp "$tmp/good" "$tmp/small.remarks"
-[ "$(make_it count)" = 'libsmall.so.1: 8 by rule, 7 by remark, 0 by hand, 5 not served' ]
+[ "$(make_it count)" = 'libsmall.so.1: 8 by rule, 8 by remark, 0 by hand, 5 not served' ]
 make_it guest >"$tmp/guest"
 make_it mirror >"$tmp/mirror"
 make_it unserved >"$tmp/unserved"
@@ -174,20 +183,20 @@ for f in pairs two what other gone; do
 	grep -q "(qcul_small, $f)" "$tmp/unserved"
 	! grep -q "_$f(" "$tmp/guest" "$tmp/mirror"
 done
-[ "$(grep -c ';$' "$tmp/map")" -eq 22 ]
+[ "$(grep -c ';$' "$tmp/map")" -eq 23 ]
 
 # A function that is newer than our headers is exported, but no rule and no pattern serves it, even if these headers
 # declare it. The shim may have it by its name.
 syms=$(cat "$tmp/small.syms")
 sed -i 's/^on$/on later/' "$tmp/small.syms"
-[ "$(make_it count)" = 'libsmall.so.1: 7 by rule, 7 by remark, 0 by hand, 6 not served' ]
+[ "$(make_it count)" = 'libsmall.so.1: 7 by rule, 8 by remark, 0 by hand, 6 not served' ]
 make_it map >"$tmp/out"
 grep -q '^\son;$' "$tmp/out"
 make_it unserved >"$tmp/out"
 grep -q '(qcul_small, on)' "$tmp/out"
 refused 'guest on*' 'there is no function on*'
 { cat "$tmp/good" && echo 'guest on'; } >"$tmp/small.remarks"
-[ "$(make_it count)" = 'libsmall.so.1: 7 by rule, 7 by remark, 1 by hand, 5 not served' ]
+[ "$(make_it count)" = 'libsmall.so.1: 7 by rule, 8 by remark, 1 by hand, 5 not served' ]
 echo 'on newer' >>"$tmp/small.syms"
 make_it guest >"$tmp/out" 2>"$tmp/err" && exit 1
 grep -q 'small.syms: on newer: unknown word' "$tmp/err"
@@ -338,7 +347,7 @@ sed -i '/^soname/d' "$tmp/older"
 refused_12 'only more' "there is no line 'soname'"
 older 'soname libsmall.so.0'
 # Jumps, checks, calls of the function with more parameters, answers, and what is not served.
-[ "$(grep -c '^JUMP' "$tmp/out")" -eq 12 ]
+[ "$(grep -c '^JUMP' "$tmp/out")" -eq 13 ]
 ! grep -q -w -e sum "$tmp/out"
 grep -q '^JUMP(scale, scale)$' "$tmp/out"
 grep -q '^UNSERVED(ancient)$' "$tmp/out"
@@ -351,3 +360,7 @@ grep -q 'qcul_lib_unserved(&this_library, "choose with way 7", &said)' "$tmp/out
 older 'soname libsmall.so.0' 'status 5 6 BAD'
 ! grep -q '^JUMP' "$tmp/out"
 grep -q 'return old_status(in13_on(h, s, x));' "$tmp/out"
+
+# The library gets a checked copy of a sparse matrix's structure.
+grep -q 'lib_csr_begin(call, &csr, (uint64_t)n, (uint64_t)nnz, m, true);' "$tmp/mirror"
+grep -q '(h, m, n, nnz, (void \*)csr.rows, (void \*)csr.cols, x);' "$tmp/mirror"
