@@ -92,8 +92,8 @@ static void text(void **state)
 	assert_string_equal(limit_text(LIMIT_QUEUED, 3 << 20, line, sizeof(line)), "3 MiB");
 	assert_string_equal(limit_text(LIMIT_KERNEL_TIME, 60, line, sizeof(line)), "60 s");
 	limits_line(&l, LIMIT_STREAMS, line, sizeof(line));
-	assert_string_equal(line,
-			    "| streams | 12 | none | streams, per-thread default streams too |");
+	assert_string_equal(line, "| streams | 12 | none | streams, per-thread default streams "
+				  "too; green contexts |");
 	/* The limits stay sensible for any amount of VM memory. */
 	limits_for_ram(&l, UINT64_MAX);
 	assert_true(l.vm[LIMIT_MAPPED] < 1ull << 57);
