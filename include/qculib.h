@@ -12,6 +12,7 @@
  * - a number, or an address that the GPU uses: one word;
  * - a stream: none, because the record names it;
  * - host memory: QCU_LIB_*, then what the comment there says;
+ * - an address in the GPU's memory, or host memory, whichever the object works in: as these;
  * - a descriptor: 0 if there is none, or 1 and how many bytes of settings follow, and these;
  * - an object of the library: its number; if that is not 0, the version of what the program has set
  *   in it, how many bytes of settings follow, and these;
@@ -85,12 +86,21 @@
 #define QCU_LIB_CUSPARSE_PRUNE	41u
 /* And this is a handle again. */
 #define QCU_LIB_CUSOLVER_SP 42u
-#define QCU_LIB_KINDS	    43u
+/* A generator of cuRAND that computes on the host, into host memory. */
+#define QCU_LIB_CURAND_HOST 43u
+#define QCU_LIB_KINDS	    44u
 
 static inline int qcu_lib_kind_fits(__u32 kind, __u32 wanted)
 {
 	return kind == wanted ||
-	       (kind == QCU_LIB_CUBLAS_HANDLE && wanted == QCU_LIB_CUBLASLT_HANDLE);
+	       (kind == QCU_LIB_CUBLAS_HANDLE && wanted == QCU_LIB_CUBLASLT_HANDLE) ||
+	       (kind == QCU_LIB_CURAND_HOST && wanted == QCU_LIB_CURAND_GENERATOR);
+}
+
+/* Do the calls of such an object write into host memory what others write into the GPU's? */
+static inline int qcu_lib_kind_on_host(__u32 kind)
+{
+	return kind == QCU_LIB_CURAND_HOST;
 }
 
 /*

@@ -144,6 +144,7 @@ uint64_t lib_value(struct lib_call *c);
 double lib_real(struct lib_call *c);
 /* A value as it came, which must lie in least..greatest. */
 uint64_t lib_bounded(struct lib_call *c, uint64_t value, int64_t least, int64_t greatest);
+double lib_bounded_real(struct lib_call *c, double value, double least, double greatest);
 /* An address of device memory, a variable or guest memory. Any other becomes LIB_NOWHERE. */
 void *lib_device(struct lib_call *c);
 void *lib_address(struct lib_call *c, uint64_t at);
@@ -168,6 +169,8 @@ void *lib_in(struct lib_call *c, uint64_t *len);
 void *lib_out(struct lib_call *c, uint64_t *len);
 void *lib_inout(struct lib_call *c, uint64_t *len);
 void *lib_text(struct lib_call *c, uint64_t *len);
+/* As lib_device(), or as lib_out() if the call's object works on the host. */
+void *lib_either(struct lib_call *c, uint64_t *len);
 void *lib_scalar(struct lib_call *c, uint64_t room, unsigned int way);
 /* A scalar whose type is a parameter: in host memory, `room` bytes must do. 0: no such type. */
 void lib_fits(struct lib_call *c, uint64_t size, uint64_t room);
@@ -176,6 +179,8 @@ void lib_scalars_back(struct lib_call *c);
 /* Checks, after all has been taken: memory of this size; a string with an end. */
 void lib_sized(struct lib_call *c, const void *at, uint64_t len, uint64_t wanted);
 void lib_ended(struct lib_call *c, const void *at, uint64_t len);
+/* The same for what lib_either() has returned: room for `count` elements. */
+void lib_elements(struct lib_call *c, const void *at, uint64_t len, uint64_t count, size_t size);
 /* One of the library's helpers, or NULL. */
 void *lib_helper(struct lib_call *c, uint16_t which);
 /* All has been taken, and is right: prepares the object. False: the library is not called. */

@@ -41,6 +41,15 @@ uint64_t lib_bounded(struct lib_call *c, uint64_t value, int64_t least, int64_t 
 	return value;
 }
 
+/* What is no number lies nowhere. */
+double lib_bounded_real(struct lib_call *c, double value, double least, double greatest)
+{
+	if (value >= least && value <= greatest)
+		return value;
+	mark_call_bad(c);
+	return 0;
+}
+
 /*
  * Addresses that the backend has found to be device memory. A program names the same ones again and
  * again, and to look one up takes longer than to take all other arguments. They count until any
@@ -313,6 +322,25 @@ void *lib_inout(struct lib_call *c, uint64_t *len)
 	}
 	mark_call_bad(c);
 	return NULL;
+}
+
+static bool works_on_host(const struct lib_call *c)
+{
+	return c->object && qcu_lib_kind_on_host(c->object->kind);
+}
+
+void *lib_either(struct lib_call *c, uint64_t *len)
+{
+	*len = 0;
+	return works_on_host(c) ? lib_out(c, len) : lib_device(c);
+}
+
+void lib_elements(struct lib_call *c, const void *at, uint64_t len, uint64_t count, size_t size)
+{
+	if (!works_on_host(c))
+		return;
+	if (count > QCU_LIB_OUTS_MAX / size || len != (at ? count * size : 0) || (!at && count))
+		mark_call_bad(c);
 }
 
 void *lib_text(struct lib_call *c, uint64_t *len)

@@ -105,6 +105,8 @@ QCUL_LIB_EXPORT void qcul_lib_begin(struct qcul_pack *p, const struct qcul_lib *
 /* The call fails if a number is outside of the bounds that the remarks give it. */
 QCUL_LIB_EXPORT void qcul_lib_bound(struct qcul_pack *p, int64_t value, int64_t least,
 				    int64_t greatest);
+QCUL_LIB_EXPORT void qcul_lib_bound_real(struct qcul_pack *p, double value, double least,
+					 double greatest);
 QCUL_LIB_EXPORT void qcul_lib_value(struct qcul_pack *p, uint64_t value);
 QCUL_LIB_EXPORT void qcul_lib_real(struct qcul_pack *p, double value);
 QCUL_LIB_EXPORT void qcul_lib_device(struct qcul_pack *p, const void *address);
@@ -133,6 +135,8 @@ QCUL_LIB_EXPORT void qcul_lib_plain(struct qcul_pack *p, uint64_t value);
 QCUL_LIB_EXPORT void qcul_lib_in(struct qcul_pack *p, const void *from, uint64_t len);
 QCUL_LIB_EXPORT void qcul_lib_out(struct qcul_pack *p, void *to, uint64_t len);
 QCUL_LIB_EXPORT void qcul_lib_inout(struct qcul_pack *p, void *at, uint64_t len);
+/* As qcul_lib_device(), or as qcul_lib_out() if the object works on the host. */
+QCUL_LIB_EXPORT void qcul_lib_either(struct qcul_pack *p, void *to, uint64_t count, size_t size);
 /* As qcul_lib_in(), but for the question whether the call is right it is `like`, of the same size.
  */
 QCUL_LIB_EXPORT void qcul_lib_in_like(struct qcul_pack *p, const void *from, uint64_t len,

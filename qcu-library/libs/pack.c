@@ -108,6 +108,13 @@ void qcul_lib_bound(struct qcul_pack *p, int64_t value, int64_t least, int64_t g
 		qcul_lib_fail(p, p->lib->invalid);
 }
 
+/* What is no number lies nowhere. */
+void qcul_lib_bound_real(struct qcul_pack *p, double value, double least, double greatest)
+{
+	if (!(value >= least && value <= greatest))
+		qcul_lib_fail(p, p->lib->invalid);
+}
+
 void qcul_lib_value(struct qcul_pack *p, uint64_t value)
 {
 	mix(&p->seen, value);
@@ -309,6 +316,16 @@ void qcul_lib_out(struct qcul_pack *p, void *to, uint64_t len)
 {
 	if (host(p, QCU_LIB_ROOM, to, len))
 		out(p, to, len, ROUND(len));
+}
+
+void qcul_lib_either(struct qcul_pack *p, void *to, uint64_t count, size_t size)
+{
+	if (!p->object || !qcu_lib_kind_on_host(p->object->kind))
+		qcul_lib_device(p, to);
+	else if (count > QCU_LIB_OUTS_MAX / size || (!to && count))
+		qcul_lib_fail(p, p->lib->invalid);
+	else
+		qcul_lib_out(p, to, count * size);
 }
 
 void qcul_lib_inout(struct qcul_pack *p, void *at, uint64_t len)

@@ -151,7 +151,7 @@ def check_bounds(function):
         if not p.bound:
             continue
         least, greatest = p.bound
-        if p.kind != "value" or is_real(p):
+        if p.kind != "value":
             raise Wrong("%s: %s is no number that can have a bound" % (function.name, p.name))
         if least > greatest or least < (0 if is_unsigned(p) else -1 << 63) or greatest >= 1 << 63:
             raise Wrong("%s: %s cannot have these bounds" % (function.name, p.name))

@@ -63,6 +63,8 @@ def pack(p, typed_size, room):
         return "fuzz_out(f, %s);" % typed_size(p)
     if kind == "text":
         return "fuzz_text(f);"
+    if kind == "either":
+        return "fuzz_either(f, %s, %s);" % (p.size, element(p)[0])
     way = {"scalar": "LIB_IN", "result": "LIB_OUT", "both": "LIB_IN | LIB_OUT"}.get(kind)
     if way:
         size, real = element(p)

@@ -16,6 +16,7 @@ struct curandGenerator_st {
 	struct be *be;
 	struct be_stream *stream;
 	uint64_t seed, at;
+	bool on_host; /* it writes into host memory, at once */
 };
 
 enum what { BITS, UNIFORM, NORMAL, LOG_NORMAL };
@@ -23,6 +24,7 @@ enum what { BITS, UNIFORM, NORMAL, LOG_NORMAL };
 struct numbers {
 	struct soft_work work;
 	struct be *be;
+	bool on_host;
 	uint64_t seed, at, n;
 	enum what what;
 	bool twice; /* double */
@@ -66,8 +68,9 @@ static int generate_numbers(struct soft_work *w)
 	const uint64_t size = r->twice ? 8 : 4;
 	uint64_t i;
 
-	if (r->n > UINT64_MAX / 8 ||
-	    !soft_mem_usable(r->be, (uint64_t)(uintptr_t)r->to, r->n * size))
+	if (r->n > UINT64_MAX / 8)
+		return QCU_ERR_IllegalAddress;
+	if (!r->on_host && !soft_mem_usable(r->be, (uint64_t)(uintptr_t)r->to, r->n * size))
 		return QCU_ERR_IllegalAddress;
 	if ((uintptr_t)r->to % size)
 		return QCU_ERR_MisalignedAddress;
@@ -91,6 +94,7 @@ static curandStatus_t generate(curandGenerator_t g, enum what what, bool twice, 
 			       double mean, double deviation)
 {
 	struct numbers *r;
+	int rc;
 
 	r = calloc(1, sizeof(*r));
 	if (!r)
@@ -99,6 +103,7 @@ static curandStatus_t generate(curandGenerator_t g, enum what what, bool twice, 
 				     .free = soft_work_free,
 				     .bytes = sizeof(*r) - sizeof(r->work)};
 	r->be = g->be;
+	r->on_host = g->on_host;
 	r->seed = g->seed;
 	r->at = g->at;
 	r->n = n;
@@ -109,6 +114,11 @@ static curandStatus_t generate(curandGenerator_t g, enum what what, bool twice, 
 	r->deviation = deviation;
 	/* Normal numbers come in pairs: of an odd count, the last one's pair is used up. */
 	g->at += n + (what >= NORMAL ? n % 2 : 0);
+	if (g->on_host) {
+		rc = generate_numbers(&r->work);
+		free(r);
+		return rc ? CURAND_STATUS_LAUNCH_FAILURE : CURAND_STATUS_SUCCESS;
+	}
 	return soft_submit(g->stream, &r->work, SOFT_QUEUE, NULL) ? CURAND_STATUS_LAUNCH_FAILURE
 								  : CURAND_STATUS_SUCCESS;
 }
@@ -134,6 +144,16 @@ static curandStatus_t soft_curandCreateGenerator(curandGenerator_t *generator, c
 	g->be = soft_library_be;
 	*generator = g;
 	return CURAND_STATUS_SUCCESS;
+}
+
+static curandStatus_t soft_curandCreateGeneratorHost(curandGenerator_t *generator,
+						     curandRngType_t type)
+{
+	curandStatus_t status = soft_curandCreateGenerator(generator, type);
+
+	if (!status)
+		(*generator)->on_host = true;
+	return status;
 }
 
 static curandStatus_t soft_curandDestroyGenerator(curandGenerator_t g)
@@ -241,6 +261,7 @@ static curandStatus_t soft_curandGetProperty(libraryPropertyType type, int *valu
 	}
 
 const struct soft_symbol soft_rand[] = {RAND(CreateGenerator),
+					RAND(CreateGeneratorHost),
 					RAND(DestroyGenerator),
 					RAND(SetStream),
 					RAND(SetPseudoRandomGeneratorSeed),

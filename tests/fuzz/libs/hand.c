@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Calls that the mirror unpacks by hand: cuBLASLt, cuSPARSE. */
+/* Calls that the mirror unpacks by hand: cuBLASLt, cuRAND, cuSPARSE. */
 #include <cublasLt.h>
+#include <curand.h>
 #include <string.h>
 
 #include "include/qculib_cublaslt.h"
+#include "include/qculib_curand.h"
 #include "include/qculib_cusparse.h"
 #include "tests/fuzz/libs/pack.h"
 
@@ -16,6 +18,10 @@ void fuzz_hand_cublasLtMatmulAlgoCapGetAttribute(struct fuzz_call *f);
 void fuzz_hand_cublasLtMatmulAlgoConfigGetAttribute(struct fuzz_call *f);
 void fuzz_hand_cublasLtMatmulAlgoConfigSetAttribute(struct fuzz_call *f);
 void fuzz_hand_cusparseSpMatSetAttribute(struct fuzz_call *f);
+void fuzz_hand_curandGetDirectionVectors32(struct fuzz_call *f);
+void fuzz_hand_curandGetDirectionVectors64(struct fuzz_call *f);
+void fuzz_hand_curandGetScrambleConstants32(struct fuzz_call *f);
+void fuzz_hand_curandGetScrambleConstants64(struct fuzz_call *f);
 
 /* A field that is set in some calls: by its type. */
 static uint64_t field___u32(struct fuzz_call *f)
@@ -282,4 +288,32 @@ void fuzz_hand_cusparseSpMatSetAttribute(struct fuzz_call *f)
 	fuzz_word(f, fuzz_random(&f->random, 4));
 	for (i = 0; i < QCU_CUSPARSE_ATTRIBUTES; i++)
 		fuzz_word(f, fuzz_is_odd(f) ? fuzz_number(f, 32) : fuzz_random(&f->random, 2));
+}
+
+/* ---- cuRAND ---- */
+
+static void table(struct fuzz_call *f, uint64_t first_set, uint64_t size)
+{
+	fuzz_word(f, fuzz_is_odd(f) ? fuzz_number(f, 32) : first_set + fuzz_random(&f->random, 2));
+	fuzz_out(f, size);
+}
+
+void fuzz_hand_curandGetDirectionVectors32(struct fuzz_call *f)
+{
+	table(f, CURAND_DIRECTION_VECTORS_32_JOEKUO6, QCU_CURAND_VECTORS_32);
+}
+
+void fuzz_hand_curandGetDirectionVectors64(struct fuzz_call *f)
+{
+	table(f, CURAND_DIRECTION_VECTORS_64_JOEKUO6, QCU_CURAND_VECTORS_64);
+}
+
+void fuzz_hand_curandGetScrambleConstants32(struct fuzz_call *f)
+{
+	table(f, 0, QCU_CURAND_CONSTANTS_32);
+}
+
+void fuzz_hand_curandGetScrambleConstants64(struct fuzz_call *f)
+{
+	table(f, 0, QCU_CURAND_CONSTANTS_64);
 }

@@ -422,6 +422,10 @@ static uint64_t choose_object(struct fuzz_call *f, uint32_t kind)
 		return below(f, 2) ? odd_number(f, 32) : below(f, 64);
 	if (kind == QCU_LIB_CUBLASLT_HANDLE && !below(f, 5))
 		kind = QCU_LIB_CUBLAS_HANDLE;
+	if (kind == QCU_LIB_CURAND_GENERATOR && (!fuzz_world.object[kind][0] || below(f, 2))) {
+		kind = QCU_LIB_CURAND_HOST;
+		f->on_host = true;
+	}
 	number = fuzz_world.object[kind][below(f, FUZZ_OBJECTS)];
 	return number ? number : fuzz_world.object[kind][0];
 }
@@ -444,6 +448,14 @@ void fuzz_object(struct fuzz_call *f, uint32_t kind)
 	pack_settings(f, kind, 1 + below(f, 2), false);
 	if (!f->overflow)
 		f->words[at] = (f->used - at - 1) * 8;
+}
+
+void fuzz_either(struct fuzz_call *f, uint64_t count, size_t element)
+{
+	if (f->on_host == (fuzz_is_odd(f) && !below(f, 8)))
+		fuzz_device(f, false);
+	else
+		fuzz_out(f, count * element);
 }
 
 void fuzz_bare(struct fuzz_call *f, uint32_t kind)

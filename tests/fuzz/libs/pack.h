@@ -47,6 +47,7 @@ struct fuzz_call {
 	const struct fuzz_library *lib;
 	/* In a setting: its object does not travel. */
 	bool setting, self_taken;
+	bool on_host; /* the object works there */
 	unsigned int depth;
 	bool overflow; /* the message is too long, and is not sent */
 	uint64_t *words;
@@ -100,6 +101,8 @@ void fuzz_in(struct fuzz_call *f, uint64_t size, size_t element, bool real);
 void fuzz_inout(struct fuzz_call *f, uint64_t size, size_t element, bool real);
 void fuzz_out(struct fuzz_call *f, uint64_t size);
 void fuzz_text(struct fuzz_call *f);
+/* As fuzz_device(), or fuzz_out() of so many elements if the call's object works on the host. */
+void fuzz_either(struct fuzz_call *f, uint64_t count, size_t element);
 void fuzz_scalar(struct fuzz_call *f, uint64_t room, size_t element, bool real, unsigned int way);
 /* Bytes of a given content, as `in` memory. */
 void fuzz_in_bytes(struct fuzz_call *f, const void *bytes, uint64_t size);

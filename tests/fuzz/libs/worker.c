@@ -249,6 +249,9 @@ static void make_objects(void)
 					break;
 				fuzz_world.object[kind][n] = (uint16_t)number;
 				fuzz_shared->has_handle[kind] = true;
+				/* It takes the place of one. */
+				if (kind == QCU_LIB_CURAND_HOST)
+					fuzz_shared->has_handle[QCU_LIB_CURAND_GENERATOR] = true;
 			}
 		}
 	}

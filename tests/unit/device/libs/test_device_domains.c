@@ -5,8 +5,10 @@
  */
 #include <cublasLt.h>
 #include <cublas_v2.h>
+#include <curand.h>
 #include <cusolverDn.h>
 
+#include "include/qculib_curand.h"
 #include "tests/unit/device/libs/test_device_stand_in.h"
 
 #define HANDLE 2
@@ -71,8 +73,35 @@ static int get_version(void *handle, int *version)
 	return 0;
 }
 
+/* Where cuRAND is told to write, and how much. */
+static unsigned int *numbers_to;
+static size_t numbers_got;
+
+static curandStatus_t poisson(curandGenerator_t generator, unsigned int *to, size_t n,
+			      double lambda)
+{
+	assert_true(generator && lambda > 0);
+	numbers_to = to;
+	numbers_got = n;
+	calls++;
+	return CURAND_STATUS_SUCCESS;
+}
+
+static curandStatus_t constants(unsigned int **to)
+{
+	static unsigned int table[QCU_CURAND_CONSTANTS_32 / 4] = {[QCU_CURAND_DIMENSIONS - 1] = 7};
+
+	*to = table;
+	calls++;
+	return CURAND_STATUS_SUCCESS;
+}
+
 static void *own_function(const char *name)
 {
+	if (!strcmp(name, "curandGeneratePoisson"))
+		return (void *)poisson;
+	if (!strcmp(name, "curandGetScrambleConstants32"))
+		return (void *)constants;
 	if (!strcmp(name, "cublasGetVersion_v2"))
 		return (void *)get_version;
 	if (!strcmp(name, "cublasSaxpy_v2"))
@@ -355,11 +384,80 @@ static void bare(void **state)
 	assert_int_equal(calls, 2);
 }
 
+/* `to`: room of so many bytes if `host`, or an address. */
+static int ask_numbers(uint64_t id, bool host, uint64_t to, uint64_t n, double lambda)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &lambda, sizeof(bits));
+	begin();
+	object(id);
+	if (host)
+		room_of(to);
+	else
+		word(to);
+	word(n);
+	word(bits);
+	return send_to(QCU_LIB_CURAND, number(&lib_curand, "curandGeneratePoisson"));
+}
+
+/* A generator of the host writes only into the mirror's own memory, and one of the GPU never. */
+static void on_host(void **state)
+{
+	const double nan = strtod("nan", NULL), inf = strtod("inf", NULL);
+	const double wrong[] = {nan, -nan, inf, -inf, 400001, -1e-300};
+	size_t i;
+
+	(void)state;
+	make_object(QCU_LIB_CURAND, HANDLE, QCU_LIB_CURAND_GENERATOR);
+	make_object(QCU_LIB_CURAND, HANDLE + 1, QCU_LIB_CURAND_HOST);
+	assert_int_equal(ask_numbers(HANDLE + 1, false, 0x1000, 4, 2), QCU_ERR_InvalidValue);
+	assert_int_equal(ask_numbers(HANDLE + 1, false, 0, 4, 2), QCU_ERR_InvalidValue);
+	assert_int_equal(ask_numbers(HANDLE, true, 16, 4, 2), QCU_ERR_InvalidValue);
+	assert_int_equal(ask_numbers(HANDLE + 1, true, 16, 5, 2), QCU_ERR_InvalidValue);
+	assert_int_equal(ask_numbers(HANDLE + 1, true, 16, 3, 2), QCU_ERR_InvalidValue);
+	assert_int_equal(ask_numbers(HANDLE + 1, true, 16, (1ull << 62) + 4, 2),
+			 QCU_ERR_InvalidValue);
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_int_equal(ask_numbers(HANDLE + 1, true, 16, 4, wrong[i]),
+				 QCU_ERR_InvalidValue);
+	assert_int_equal(calls, 0);
+	assert_int_equal(ask_numbers(HANDLE + 1, true, 16, 4, 2), 0);
+	assert_true(numbers_got == 4 && numbers_to);
+	assert_int_equal(ask_numbers(HANDLE + 1, false, 0, 0, 2), 0);
+	assert_int_equal(ask_numbers(HANDLE, false, 0x1000, 1u << 30, 2), 0);
+	assert_true(numbers_got == 1u << 30);
+	assert_int_equal(calls, 3);
+}
+
+static int ask_constants(uint64_t set, uint64_t bytes)
+{
+	begin();
+	word(set);
+	if (bytes)
+		room_of(bytes);
+	else
+		word(0);
+	return send_to(QCU_LIB_CURAND, number(&lib_curand, "curandGetScrambleConstants32"));
+}
+
+/* A table comes whole, or not at all. */
+static void table(void **state)
+{
+	(void)state;
+	assert_int_equal(ask_constants(0, 0), QCU_ERR_InvalidValue);
+	assert_int_equal(ask_constants(0, QCU_CURAND_CONSTANTS_32 - 8), QCU_ERR_InvalidValue);
+	assert_int_equal(ask_constants(0, QCU_CURAND_CONSTANTS_32 + 8), QCU_ERR_InvalidValue);
+	assert_int_equal(calls, 0);
+	assert_int_equal(ask_constants(0, QCU_CURAND_CONSTANTS_32), 0);
+	assert_int_equal(calls, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(cache),	      TEST(groups),    TEST(types),
 					   TEST(host_memory), TEST(addresses), TEST(freed),
-					   TEST(bare)};
+					   TEST(bare),	      TEST(on_host),   TEST(table)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
