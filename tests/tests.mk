@@ -126,6 +126,12 @@ $(NCCL_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): GUEST_FLAGS := -I.
 $(foreach d,guest guest-static,$(NCCL_PROGRAMS:%=$(B)/tests/$(d)/%)): GUEST_LINK := -Xlinker $(NCCL_LIBRARY)
 $(foreach d,guest guest-static,$(NCCL_PROGRAMS:%=$(B)/tests/$(d)/%)): | $(NCCL_LIBRARY)
 
+# The same for cuFile.
+CUFILE_PROGRAMS := $(filter cufile_%,$(LIBRARY_PROGRAMS))
+$(CUFILE_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): GUEST_FLAGS := -I.
+$(foreach d,guest guest-static,$(CUFILE_PROGRAMS:%=$(B)/tests/$(d)/%)): GUEST_LINK := -Xlinker $(CUFILE_LIBRARY)
+$(foreach d,guest guest-static,$(CUFILE_PROGRAMS:%=$(B)/tests/$(d)/%)): | $(CUFILE_LIBRARY)
+
 # Launches from kernels.
 $(GUEST_OBJECTS)/device_launch.o: GUEST_FLAGS := -rdc=true
 $(addprefix $(B)/tests/,guest/device_launch guest-static/device_launch): GUEST_LINK := -rdc=true -lcudadevrt

@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# libcufile.so.0: says that it is not served. cufile.syms lists what is exported.
+# libcufile.so.0: a library of the guest, built on the runtime's public functions alone. cufile.syms lists what is
+# exported.
 # Sets: CUFILE_LIBRARY.
 
 CUFILE := $(B)/qcu-library/cufile
 CUFILE_LIBRARY := $(B)/qcu-library/libcufile.so.0
+CUFILE_OBJS := $(addprefix $(CUFILE)/,driver.o files.o queued.o unsupported.o)
 
-$(CUFILE)/functions.inc: qcu-library/cufile/cufile.syms qcu-library/cufile/cufile.mk
+$(CUFILE)/unsupported.inc: qcu-library/cufile/cufile.syms qcu-library/cufile/cufile.mk
 	@mkdir -p $(@D)
-	awk '!/^#/ { print toupper($$2) "(" $$1 ")" }' $< >$@
+	awk '!/^#/ && $$2 == "unsupported" { print "UNSUPPORTED(" $$1 ")" }' $< >$@
 
-$(CUFILE)/cufile.o: $(CUFILE)/functions.inc
-$(CUFILE)/cufile.o: override CFLAGS += -I$(CUFILE)
+$(CUFILE)/unsupported.o: $(CUFILE)/unsupported.inc
+$(CUFILE)/unsupported.o: override CFLAGS += -I$(CUFILE)
+$(CUFILE_OBJS): override CFLAGS += -isystem $(dir $(CUDART_INC))
+$(CUFILE_OBJS): | cudart-header
 
-$(CUFILE_LIBRARY): $(CUFILE)/cufile.o
-	$(RUN) $(CC) -shared $(LDFLAGS) -Wl,-soname,libcufile.so.0 -Wl,-z,relro,-z,now -o $@ $<
+$(CUFILE_LIBRARY): $(CUFILE_OBJS) $(B)/qcu-library/libcudart.so.13
+	$(RUN) $(CC) -shared $(LDFLAGS) -Wl,-soname,libcufile.so.0 -Wl,-z,relro,-z,now '-Wl,-rpath,$$ORIGIN' \
+		-Wl,--disable-new-dtags -o $@ $(CUFILE_OBJS) $(B)/qcu-library/libcudart.so.13
 
 PARTS += $(CUFILE_LIBRARY)
