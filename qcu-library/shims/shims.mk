@@ -4,7 +4,7 @@
 # Sets: SHIM_LIBRARIES, SHIM_LIBRARIES_12.
 
 SHIM_SONAME_cublas := libcublas.so.13
-SHIM_SRCS_cublas := cublas.c cublas_copy.c cublas_status.c
+SHIM_SRCS_cublas := cublas.c cublas_copy.c cublas_status.c cublas_xt.c
 SHIM_SONAME_cublaslt := libcublasLt.so.13
 SHIM_SRCS_cublaslt := cublaslt.c cublaslt_desc.c cublaslt_matmul.c cublas_status.c
 SHIM_SONAME_cufft := libcufft.so.12

@@ -119,7 +119,7 @@ static void refused(void)
 		int status;
 	} without_service[] =
 		{
-			{"libcublas.so.12", "cublasXtCreate", CUBLAS_STATUS_NOT_SUPPORTED},
+			{"libcublas.so.12", "cublasXtSspmm", CUBLAS_STATUS_NOT_SUPPORTED},
 			{"libcublasLt.so.12", "cublasLt_for_cublas_CCC",
 			 CUBLAS_STATUS_NOT_SUPPORTED},
 			{"libcufft.so.11", "__cufftXtSetJITCallback_12_7", CUFFT_NOT_SUPPORTED},
