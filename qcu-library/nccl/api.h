@@ -23,6 +23,9 @@ extern "C" {
 #define NCCL_UNIQUE_ID_BYTES  128
 #define NCCL_CONFIG_UNDEF_INT INT_MIN
 #define NCCL_SPLIT_NOCOLOR    (-1)
+#define NCCL_SHRINK_DEFAULT   0
+#define NCCL_SHRINK_ABORT     1
+#define NCCL_REVOKE_DEFAULT   0
 #define NCCL_API_MAGIC	      0xcafebeef
 
 typedef struct ncclComm *ncclComm_t;
@@ -102,6 +105,12 @@ ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int ranks, int rank, int
 ncclResult_t ncclCommInitAll(ncclComm_t *comm, int devices, const int *device);
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *to,
 			   ncclConfig_t *config);
+ncclResult_t ncclCommShrink(ncclComm_t comm, int *without, int count, ncclComm_t *to,
+			    ncclConfig_t *config, int flags);
+ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *id);
+ncclResult_t ncclCommGrow(ncclComm_t comm, int ranks, const ncclUniqueId *id, int rank,
+			  ncclComm_t *to, ncclConfig_t *config);
+ncclResult_t ncclCommRevoke(ncclComm_t comm, int flags);
 ncclResult_t ncclCommFinalize(ncclComm_t comm);
 ncclResult_t ncclCommDestroy(ncclComm_t comm);
 ncclResult_t ncclCommAbort(ncclComm_t comm);

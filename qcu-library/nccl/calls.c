@@ -54,6 +54,8 @@ static ncclResult_t check_task(struct qccl_task *t, bool has_in, bool has_out, i
 		return qccl_fail(ncclInvalidArgument, "a pointer is NULL");
 	if (t->count > SIZE_MAX / size / (size_t)t->comm->ranks)
 		return qccl_fail(ncclInvalidArgument, "too many elements");
+	if (t->comm->revoked)
+		return qccl_fail(ncclInvalidUsage, "the communicator was revoked");
 	res = qccl_state(t->comm);
 	if (res == ncclRemoteError)
 		return qccl_fail(res, "a rank of another machine has ended");

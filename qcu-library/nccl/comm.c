@@ -28,7 +28,9 @@ ncclResult_t qccl_check(const struct ncclComm *c)
 
 ncclResult_t qccl_state(const struct ncclComm *c)
 {
-	return !c->state && c->far && qccl_far_lost(c->far) ? ncclRemoteError : c->state;
+	/* The far ranks of a revoked one are gone because their work was stopped. */
+	return !c->state && !c->revoked && c->far && qccl_far_lost(c->far) ? ncclRemoteError
+									   : c->state;
 }
 
 struct ncclComm *qccl_comm_new(void)

@@ -45,6 +45,7 @@ struct ncclComm {
 	volatile uint32_t *stop;      /* ends the kernels, if it is not 0 */
 	struct qccl_far *far;	      /* NULL: all other ranks are near */
 	ncclResult_t state;
+	bool revoked; /* its work was stopped, and it takes no more */
 
 	struct qccl_order order[2]; /* of launches, and of those that are captured */
 
@@ -67,6 +68,14 @@ struct ncclComm *qccl_comm_new(void);
  * it is until it is destroyed.
  */
 ncclResult_t qccl_comm_join(struct ncclComm *c, const ncclUniqueId *id, int rank, int ranks);
+
+/* The caller may have `config`. */
+ncclResult_t qccl_make_communicator(ncclComm_t *comm, int ranks, const ncclUniqueId *id, int rank,
+				    int device, const ncclConfig_t *config);
+ncclResult_t qccl_check_config(const ncclConfig_t *config);
+
+/* Ends this rank's kernels. False: it is not certain that they have ended. */
+bool qccl_stop(struct ncclComm *c);
 
 /* Frees the memory of those that have been ended, where it can be. */
 void qccl_comm_free_ended(void);

@@ -84,9 +84,62 @@ static void answer_all(struct host *h, enum qccl_answer what, const void *data, 
 
 	for (uint32_t r = 0; r < h->ranks; r++) {
 		g = of_rank(h, r);
-		if (g && g->full)
+		if (g && g->full && g->in.head.what != QCCL_SAY_SOME)
 			answer_guest(g, what, data, size);
 	}
+}
+
+/* The ranks that `g` wants to go on with, or 0: it says nothing of the kind. */
+static uint32_t wanted_ranks(const struct guest *g)
+{
+	uint32_t ranks;
+
+	if (!g || !g->full || g->in.head.what != QCCL_SAY_SOME ||
+	    g->in.head.size != sizeof(struct qccl_some))
+		return 0;
+	memcpy(&ranks, g->in.data, sizeof(ranks));
+	return ranks;
+}
+
+static void answer_some(struct host *h, uint32_t ranks, enum qccl_answer what, const void *data,
+			size_t size)
+{
+	for (uint32_t r = 0; r < h->ranks; r++)
+		if (ranks >> r & 1 && wanted_ranks(of_rank(h, r)) == ranks)
+			answer_guest(of_rank(h, r), what, data, size);
+}
+
+/* Ranks that go on without the others do not wait for these, nor for what these have sent. */
+static void answer_some_if_complete(struct host *h, uint32_t first)
+{
+	static __thread struct qccl_some all[QCCL_MAX_RANKS];
+	struct guest *g = of_rank(h, first);
+	const uint32_t ranks = wanted_ranks(g);
+	bool complete = true;
+
+	if (!g || !g->full || g->in.head.what != QCCL_SAY_SOME)
+		return;
+	/* A rank that does not count itself would wait for ever. */
+	if (!(ranks >> first & 1) || (uint64_t)ranks >> h->ranks) {
+		answer_guest(g, QCCL_ANSWER_MISMATCH, NULL, 0);
+		return;
+	}
+	memset(all, 0, sizeof(all));
+	for (uint32_t r = 0; r < h->ranks; r++) {
+		if (!(ranks >> r & 1))
+			continue;
+		g = of_rank(h, r);
+		if (!g || g->left || (g->full && wanted_ranks(g) != ranks)) {
+			answer_some(h, ranks,
+				    g && !g->left ? QCCL_ANSWER_MISMATCH : QCCL_ANSWER_GONE, NULL,
+				    0);
+			return;
+		}
+		complete &= g->full;
+		memcpy(&all[r], g->in.data, sizeof(all[r]));
+	}
+	if (complete)
+		answer_some(h, ranks, QCCL_ANSWER_OK, all, h->ranks * sizeof(all[0]));
 }
 
 /* Answers those that wait, if nothing is missing any more. */
@@ -98,6 +151,9 @@ static void answer_if_complete(struct host *h)
 
 	if (!h->ranks)
 		return;
+	if (h->started)
+		for (uint32_t r = 0; r < h->ranks; r++)
+			answer_some_if_complete(h, r);
 	if (h->left && h->left + h->gone == h->ranks)
 		answer_all(h, QCCL_ANSWER_OK, NULL, 0);
 	if (!h->left && h->gone)
@@ -106,7 +162,7 @@ static void answer_if_complete(struct host *h)
 		return;
 	for (uint32_t r = 0; r < h->ranks; r++) {
 		g = of_rank(h, r);
-		if (!g || !g->full)
+		if (!g || !g->full || g->in.head.what == QCCL_SAY_SOME)
 			return;
 		first = first ? first : g;
 		if (g->in.head.what != first->in.head.what ||

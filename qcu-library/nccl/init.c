@@ -29,7 +29,7 @@ QCCL_PUBLIC void ncclResetDebugInitInternal(void)
 {
 }
 
-static ncclResult_t check_config(const ncclConfig_t *config)
+ncclResult_t qccl_check_config(const ncclConfig_t *config)
 {
 	if (!config)
 		return ncclSuccess;
@@ -44,8 +44,8 @@ static ncclResult_t check_config(const ncclConfig_t *config)
 }
 
 /* A configuration that wants no waiting gets what is done already, which it may. */
-static ncclResult_t make_communicator(ncclComm_t *comm, int ranks, const ncclUniqueId *id, int rank,
-				      int device, const ncclConfig_t *config)
+ncclResult_t qccl_make_communicator(ncclComm_t *comm, int ranks, const ncclUniqueId *id, int rank,
+				    int device, const ncclConfig_t *config)
 {
 	struct qccl_join j = {.to = comm, .rank = rank, .ranks = ranks};
 	ncclResult_t res;
@@ -57,7 +57,7 @@ static ncclResult_t make_communicator(ncclComm_t *comm, int ranks, const ncclUni
 	if (ranks > (int)QCCL_MAX_RANKS)
 		return qccl_refuse(ncclInvalidArgument, "%d ranks: a communicator has at most %u",
 				   ranks, QCCL_MAX_RANKS);
-	res = check_config(config);
+	res = qccl_check_config(config);
 	if (res)
 		return res;
 	qccl_comm_free_ended();
@@ -77,7 +77,7 @@ static ncclResult_t make_here(ncclComm_t *comm, int ranks, const ncclUniqueId *i
 	ncclResult_t res = qccl_cuda(cudaGetDevice(&device), "cudaGetDevice");
 
 	return qccl_group_fail(res ? res
-				   : make_communicator(comm, ranks, id, rank, device, config));
+				   : qccl_make_communicator(comm, ranks, id, rank, device, config));
 }
 
 QCCL_PUBLIC ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id, int rank)
@@ -134,7 +134,7 @@ QCCL_PUBLIC ncclResult_t ncclCommInitAll(ncclComm_t *comm, int n, const int *dev
 	(void)ncclGroupStart();
 	for (int i = 0; !res && i < n; i++)
 		res = qccl_group_fail(
-			make_communicator(&comm[i], n, &id, i, device ? device[i] : i, NULL));
+			qccl_make_communicator(&comm[i], n, &id, i, device ? device[i] : i, NULL));
 	end = ncclGroupEnd();
 	return res ? res : end;
 }
@@ -184,7 +184,7 @@ static ncclResult_t split_communicator(ncclComm_t c, int color, int key, ncclCom
 		return res ? res : told;
 	if (color == NCCL_SPLIT_NOCOLOR)
 		return ncclSuccess;
-	return make_communicator(to, ranks, &ids[leader], rank, c->device, config);
+	return qccl_make_communicator(to, ranks, &ids[leader], rank, c->device, config);
 }
 
 /* In a group, too, it is done at once: the ranks of one process are in threads of their own, or it
@@ -195,7 +195,7 @@ QCCL_PUBLIC ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, nccl
 	ncclResult_t res = qccl_check(comm);
 
 	if (!res)
-		res = check_config(config);
+		res = qccl_check_config(config);
 	if (!res && (!to || (color < 0 && color != NCCL_SPLIT_NOCOLOR)))
 		res = qccl_fail(ncclInvalidArgument,
 				"ncclCommSplit: the color is %d, or the pointer is NULL", color);
@@ -228,6 +228,8 @@ QCCL_PUBLIC ncclResult_t ncclCommFinalize(ncclComm_t comm)
 {
 	ncclResult_t res = comm ? qccl_check(comm) : ncclSuccess;
 
+	if (!res && comm && comm->revoked)
+		res = qccl_fail(ncclInvalidUsage, "the communicator was revoked");
 	return res || !comm ? res : wait_own(comm);
 }
 
@@ -241,15 +243,29 @@ QCCL_PUBLIC ncclResult_t ncclCommDestroy(ncclComm_t comm)
 	if (res)
 		return res;
 	res = wait_own(comm);
-	if (comm->far)
+	if (comm->far && !comm->revoked)
 		qccl_far_finish(comm->far);
 	qccl_comm_end(comm);
 	return res;
 }
 
-QCCL_PUBLIC ncclResult_t ncclCommAbort(ncclComm_t comm)
+bool qccl_stop(struct ncclComm *c)
 {
 	struct qccl_device d;
+	bool done;
+
+	if (c->stop)
+		*c->stop = 1;
+	if (c->far)
+		qccl_far_stop(c->far);
+	d = qccl_use_device(c->device);
+	done = wait_streams(c);
+	qccl_use_before(d);
+	return done;
+}
+
+QCCL_PUBLIC ncclResult_t ncclCommAbort(ncclComm_t comm)
+{
 	ncclResult_t res;
 	bool done;
 
@@ -258,13 +274,7 @@ QCCL_PUBLIC ncclResult_t ncclCommAbort(ncclComm_t comm)
 	res = qccl_check(comm);
 	if (res)
 		return res;
-	if (comm->stop)
-		*comm->stop = 1;
-	if (comm->far)
-		qccl_far_stop(comm->far);
-	d = qccl_use_device(comm->device);
-	done = wait_streams(comm);
-	qccl_use_before(d);
+	done = qccl_stop(comm);
 	/*
 	 * The whole device may wait for another communicator that is to be aborted, too. So if it
 	 * is not certain that this one's kernels have ended, its memory stays until the process

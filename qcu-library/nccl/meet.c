@@ -210,6 +210,13 @@ ncclResult_t qccl_tell(struct qccl_meeting *m, const void *mine, void *all, size
 	return res ? res : qccl_tell_end(m, all, size);
 }
 
+ncclResult_t qccl_tell_some(struct qccl_meeting *m, const void *mine, void *all, size_t size)
+{
+	if (!say(m, QCCL_SAY_SOME, mine, size))
+		return qccl_fail(ncclRemoteError, "the process that made the id has ended");
+	return qccl_tell_end(m, all, size);
+}
+
 void qccl_leave(struct qccl_meeting *m)
 {
 	(void)say(m, QCCL_SAY_LEAVE, NULL, 0);

@@ -34,6 +34,9 @@ ncclResult_t qccl_meet(struct qccl_meeting *m, const ncclUniqueId *id, int rank,
 /* Each rank tells `size` bytes; `all` gets those of all ranks. */
 ncclResult_t qccl_tell(struct qccl_meeting *m, const void *mine, void *all, size_t size);
 
+/* The same among some ranks, whose bits `mine` begins with. `all` has zeros for the others. */
+ncclResult_t qccl_tell_some(struct qccl_meeting *m, const void *mine, void *all, size_t size);
+
 /* The same in two parts. The end does not wait once the connection has something to read. */
 ncclResult_t qccl_tell_begin(struct qccl_meeting *m, const void *mine, size_t size);
 ncclResult_t qccl_tell_end(struct qccl_meeting *m, void *all, size_t size);

@@ -11,12 +11,13 @@
 #include "qcu-library/nccl/meet.h"
 
 /* Raised when anything changes that two ranks must agree on, also in layout.h. */
-#define QCCL_WIRE 2u
+#define QCCL_WIRE 3u
 
 enum qccl_say {
 	QCCL_SAY_HELLO, /* struct qccl_hello; answered when all ranks are there */
 	QCCL_SAY_TELL,	/* answered with what all ranks told */
 	QCCL_SAY_LEAVE, /* answered when all ranks have left */
+	QCCL_SAY_SOME,	/* struct qccl_some; answered with what these ranks told */
 };
 
 enum qccl_answer {
@@ -34,6 +35,12 @@ struct qccl_head {
 struct qccl_hello {
 	unsigned char secret[QCCL_SECRET];
 	uint32_t version, rank, ranks;
+};
+
+/* Ranks that go on without the others, which may have ended. */
+struct qccl_some {
+	uint32_t ranks; /* their bits: all of them say the same */
+	ncclUniqueId id;
 };
 
 /* First, who each is. */
@@ -69,7 +76,8 @@ struct qccl_where {
 
 #ifndef __cplusplus
 _Static_assert(sizeof(struct qccl_who) <= QCCL_MOST_OUR &&
-		       sizeof(struct qccl_what) <= QCCL_MOST_OUR,
+		       sizeof(struct qccl_what) <= QCCL_MOST_OUR &&
+		       sizeof(struct qccl_some) <= QCCL_MOST_OUR,
 	       "fits into a message");
 #endif
 

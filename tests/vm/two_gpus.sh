@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 
 with "$guest"/{device_query,peer_access,two_devices,driver_two_devices,multi_thread} \
-	"$guest"/nccl_{abort,collectives,ended,far,graphs,killed,processes,strangers,threads,transfers,wrong}
+	"$guest"/nccl_{abort,collectives,ended,far,graphs,killed,processes,resize,strangers,threads,transfers,wrong}
 boot --device-arg --gpus --device-arg 2 "${with[@]}" <<'END'
 for program in device_query peer_access two_devices driver_two_devices multi_thread; do
 	expect $program 0 $program

@@ -243,15 +243,15 @@ def case_in_turn():
 
 def case_calls():
     code = "".join(f"int {f}(void); int call_{f}(void) {{ return {f}(); }}\n"
-                   for f in ("cublasXtCreate", "cublasCreate_v2", "cublasNever"))
+                   for f in ("cublasXtSspmm", "cublasCreate_v2", "cublasNever"))
     code += "int cublasWeak(void) __attribute__((weak)); int weak(void) { return cublasWeak(); }"
     ours = BUILD + "/qcu-library/libcublas.so.13"
     library(TMP + "/f/liblater.so", code, ours, "-Wl,-z,lazy")
-    check(TMP + "/f", 0, 'calls that answer "not supported": cublasXtCreate\n', "calls that qCUDA does not have: cublasNever\n")
+    check(TMP + "/f", 0, 'calls that answer "not supported": cublasXtSspmm\n', "calls that qCUDA does not have: cublasNever\n")
     library(TMP + "/g/libnow.so", code, ours, "-Wl,-z,now")
     check(TMP + "/g", 1, "it cannot be loaded without cublasNever")
     done = subprocess.run([BUILD + "/qcu-library/qcu-check", TMP + "/f/liblater.so"], capture_output=True, text=True)
-    assert "calls cublasXtCreate: libcublas.so.13 of qCUDA answers" in done.stdout, done.stdout
+    assert "calls cublasXtSspmm: libcublas.so.13 of qCUDA answers" in done.stdout, done.stdout
     assert "calls cublasNever: libcublas.so.13 of qCUDA does not have it" in done.stdout, done.stdout
 
 

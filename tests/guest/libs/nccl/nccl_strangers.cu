@@ -92,6 +92,72 @@ static void same_rank(void)
 	close(first);
 }
 
+static void hears(int fd, uint32_t what, size_t size)
+{
+	static char data[QCCL_MAX_RANKS * sizeof(struct qccl_some)];
+	struct qccl_head h;
+
+	REQUIRE(recv(fd, &h, sizeof(h), MSG_WAITALL) == sizeof(h) && h.what == what && h.size == size,
+		"answered with %u and %u bytes", h.what, h.size);
+	REQUIRE(!size || recv(fd, data, size, MSG_WAITALL) == (ssize_t)size, "an answer that is cut");
+}
+
+static void wants(int fd, uint32_t ranks, uint32_t size)
+{
+	struct {
+		struct qccl_head head;
+		struct qccl_some some;
+	} m;
+
+	memset(&m, 0, sizeof(m));
+	m.head.what = QCCL_SAY_SOME;
+	m.head.size = size;
+	m.some.ranks = ranks;
+	say(fd, &m, sizeof(m.head) + size);
+}
+
+/* Two ranks of three that go on with some, and do not agree, or name ranks that there are not. */
+static void some_ranks(void)
+{
+	const uint32_t whole = sizeof(struct qccl_some);
+	ncclUniqueId id;
+	struct message m;
+	int fd[3];
+
+	NC(ncclGetUniqueId(&id));
+	for (int r = 0; r < 3; r++) {
+		m = hello(&id, r, 3);
+		fd[r] = knock(&id);
+		say(fd[r], &m, sizeof(m));
+	}
+	for (int r = 0; r < 3; r++)
+		hears(fd[r], QCCL_ANSWER_OK, 0);
+	for (uint32_t wrong : {0u, 2u, 9u, 0x80000001u}) {
+		wants(fd[0], wrong, whole);
+		hears(fd[0], QCCL_ANSWER_MISMATCH, 0);
+	}
+	for (uint32_t size : {0u, 4u, whole - 4}) {
+		wants(fd[0], 1, size);
+		hears(fd[0], QCCL_ANSWER_MISMATCH, 0);
+	}
+	wants(fd[0], 3, whole);
+	wants(fd[1], 6, whole);
+	hears(fd[0], QCCL_ANSWER_MISMATCH, 0);
+	wants(fd[2], 6, whole);
+	hears(fd[1], QCCL_ANSWER_OK, 3 * whole);
+	hears(fd[2], QCCL_ANSWER_OK, 3 * whole);
+	/* Without one that has ended, and with it. */
+	close(fd[2]);
+	wants(fd[0], 3, whole);
+	wants(fd[1], 3, whole);
+	hears(fd[0], QCCL_ANSWER_OK, 3 * whole);
+	hears(fd[1], QCCL_ANSWER_OK, 3 * whole);
+	wants(fd[0], 5, whole);
+	hears(fd[0], QCCL_ANSWER_GONE, 0);
+	close(fd[0]);
+	close(fd[1]);
+}
+
 int main(void)
 {
 	struct team t;
@@ -106,6 +172,7 @@ int main(void)
 	ends_later(false);
 	ends_later(true);
 	same_rank();
+	some_ranks();
 
 	NC(ncclGetUniqueId(&id));
 	strangers(&id, knock, &silent, &half);
