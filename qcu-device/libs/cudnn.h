@@ -65,6 +65,8 @@ int lib_do_cudnnGetLastErrorString(struct lib_call *c);
 int lib_do_cudnnSetDropoutDescriptor(struct lib_call *c);
 int lib_do_cudnnRestoreDropoutDescriptor(struct lib_call *c);
 int lib_do_cudnnGetRNNWeightParams(struct lib_call *c);
+int lib_do_cudnnGetCTCLossWorkspaceSize(struct lib_call *c);
+int lib_do_cudnnCTCLoss(struct lib_call *c);
 int lib_do_cudnnBackendSetAttribute(struct lib_call *c);
 int lib_do_cudnnBackendGetAttribute(struct lib_call *c);
 int lib_do_cudnnBackendFinalize(struct lib_call *c);

@@ -36,6 +36,7 @@ extern const uint16_t qcul_number_cudnnBackendDestroyDescriptor;
 extern const uint16_t qcul_number_cudnnSetDropoutDescriptor;
 extern const uint16_t qcul_number_cudnnRestoreDropoutDescriptor;
 extern const uint16_t qcul_number_cudnnGetRNNWeightParams;
+extern const uint16_t qcul_number_cudnnGetCTCLossWorkspaceSize, qcul_number_cudnnCTCLoss;
 extern const uint16_t qcul_number_cudnnSetTensor4dDescriptor;
 extern const uint16_t qcul_number_cudnnSetTensorNdDescriptorEx;
 extern const uint16_t qcul_number_cudnnDeriveBNTensorDescriptor;

@@ -16,7 +16,7 @@ SHIM_SRCS_cusolver := cusolver.c
 SHIM_SONAME_cusparse := libcusparse.so.12
 SHIM_SRCS_cusparse := cusparse.c cusparse_matrix.c
 SHIM_SONAME_cudnn := libcudnn.so.9
-SHIM_SRCS_cudnn := cudnn.c cudnn_backend.c cudnn_status.c cudnn_types.c
+SHIM_SRCS_cudnn := cudnn.c cudnn_backend.c cudnn_ctc.c cudnn_status.c cudnn_types.c
 # NVIDIA's libraries that have another name in CUDA 12.
 SHIM_SONAME_12_cublas := libcublas.so.12
 SHIM_SONAME_12_cublaslt := libcublasLt.so.12

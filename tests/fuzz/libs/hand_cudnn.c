@@ -13,6 +13,8 @@ void fuzz_hand_cudnnGetLastErrorString(struct fuzz_call *f);
 void fuzz_hand_cudnnSetDropoutDescriptor(struct fuzz_call *f);
 void fuzz_hand_cudnnRestoreDropoutDescriptor(struct fuzz_call *f);
 void fuzz_hand_cudnnGetRNNWeightParams(struct fuzz_call *f);
+void fuzz_hand_cudnnGetCTCLossWorkspaceSize(struct fuzz_call *f);
+void fuzz_hand_cudnnCTCLoss(struct fuzz_call *f);
 void fuzz_hand_cudnnBackendSetAttribute(struct fuzz_call *f);
 void fuzz_hand_cudnnBackendGetAttribute(struct fuzz_call *f);
 void fuzz_hand_cudnnBackendFinalize(struct fuzz_call *f);
@@ -81,6 +83,50 @@ void fuzz_hand_cudnnGetRNNWeightParams(struct fuzz_call *f)
 	fuzz_device(f, false);
 	fuzz_word(f, fuzz_is_odd(f) ? fuzz_number(f, 32) : below(f, 8));
 	fuzz_out(f, 2 * sizeof(struct qcu_cudnn_weights));
+}
+
+/* Mostly of one label of `usual` letters, for a batch of one. */
+static void labels(struct fuzz_call *f)
+{
+	const uint32_t letters = 1 + below(f, 4), batch = fuzz_is_odd(f) ? below(f, 4) : 1;
+	int length[4] = {0}, input[4] = {0}, label[16] = {0};
+	uint32_t i;
+
+	for (i = 0; i < batch; i++) {
+		length[i] = fuzz_is_odd(f) ? (int)fuzz_number(f, 32) : (int)letters;
+		input[i] = fuzz_is_odd(f) ? (int)fuzz_number(f, 32) : (int)below(f, 8);
+	}
+	for (i = 0; i < letters * batch; i++)
+		label[i] = fuzz_is_odd(f) ? (int)fuzz_number(f, 32) : (int)below(f, 3);
+	fuzz_in_bytes(f, label, letters * batch * sizeof(int));
+	fuzz_in_bytes(f, length, batch * sizeof(int));
+	fuzz_in_bytes(f, input, batch * sizeof(int));
+}
+
+void fuzz_hand_cudnnGetCTCLossWorkspaceSize(struct fuzz_call *f)
+{
+	fuzz_object(f, QCU_LIB_CUDNN_HANDLE);
+	fuzz_descriptor(f, QCU_LIB_CUDNN_TENSOR);
+	fuzz_descriptor(f, QCU_LIB_CUDNN_TENSOR);
+	labels(f);
+	fuzz_word(f, fuzz_is_odd(f) ? fuzz_number(f, 32) : below(f, 2));
+	fuzz_descriptor(f, QCU_LIB_CUDNN_CTC_LOSS);
+	fuzz_out(f, sizeof(size_t));
+}
+
+void fuzz_hand_cudnnCTCLoss(struct fuzz_call *f)
+{
+	fuzz_object(f, QCU_LIB_CUDNN_HANDLE);
+	fuzz_descriptor(f, QCU_LIB_CUDNN_TENSOR);
+	fuzz_device(f, false);
+	labels(f);
+	fuzz_device(f, false);
+	fuzz_descriptor(f, QCU_LIB_CUDNN_TENSOR);
+	fuzz_device(f, false);
+	fuzz_word(f, fuzz_is_odd(f) ? fuzz_number(f, 32) : below(f, 2));
+	fuzz_descriptor(f, QCU_LIB_CUDNN_CTC_LOSS);
+	fuzz_device(f, false);
+	fuzz_word(f, fuzz_is_odd(f) ? fuzz_number(f, 64) : 1u << 20);
 }
 
 /* ---- the backend API ---- */

@@ -127,7 +127,7 @@ test_device_values_LIBS := $(SOFT_LIBS)
 
 # Calls of libraries.
 LIB_TESTS := test_device_libs test_device_lib_allowed test_device_lib_graphs test_device_lib_time test_device_lt test_device_sparse test_device_domains \
-	$(if $(filter cudnn,$(SHIMS)),test_device_cudnn test_device_cudnn_real test_device_counts)
+	$(if $(filter cudnn,$(SHIMS)),test_device_cudnn test_device_cudnn_labels test_device_cudnn_real test_device_counts)
 UNIT_TESTS += $(LIB_TESTS)
 $(foreach t,$(LIB_TESTS),$(eval $(t)_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)))
 test_device_cudnn_real_LIBS := -ldl

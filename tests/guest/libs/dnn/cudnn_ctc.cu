@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The CTC loss of cuDNN with labels in the GPU's memory, and its gradient, for labels of several
+ * The CTC loss of cuDNN with labels in the GPU's memory and in the host's, and its gradient, for labels of several
  * lengths, with repetitions: beside the sum over all paths that spell a label, one by one, and the
  * derivative by definition. By both algorithms, with softmax in front and without. Wrong calls first.
  */
@@ -144,6 +144,21 @@ static void loss(cudnnCTCLossAlgo_t algo, bool softmax)
 		costs.check("the costs");
 		if (softmax)
 			gradients.check("the gradient", 1e-3);
+	}
+	/* The older function. */
+	DNN_FAILS(cudnnGetCTCLossWorkspaceSize(handle, x.desc, gradients.desc, spelt.data(), lengths.data(), times.data(),
+					       algo, desc, NULL));
+	CHECK(cudaFree(space));
+	DNN(cudnnGetCTCLossWorkspaceSize(handle, x.desc, gradients.desc, spelt.data(), lengths.data(), times.data(), algo,
+					 desc, &bytes));
+	space = room(bytes);
+	for (int i = 0; i < 2; i++) {
+		costs.clear();
+		DNN(cudnnCTCLoss(handle, x.desc, x.gpu, spelt.data(), lengths.data(), times.data(), costs.gpu,
+				 gradients.desc, gradients.gpu, algo, desc, space, bytes));
+		costs.check("the costs of labels in host memory");
+		if (softmax)
+			gradients.check("their gradient", 1e-3);
 	}
 	DNN(cudnnDestroyCTCLossDescriptor(desc));
 	for (int *p : gpu)
