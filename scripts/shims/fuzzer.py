@@ -93,6 +93,8 @@ def write(lib, typed_size, room):
         print("\n\t(void)f;")
         for p in f.params:
             statement = pack(p, typed_size, room)
+            if f.csr and p.kind == "in" and p.name in f.csr[:2]:
+                statement = "fuzz_csr(f, %s, %s, %s);" % (f.csr[3], f.csr[4], "true" if p.name == f.csr[1] else "false")
             if statement:
                 print("\t" + statement)
         print("}")

@@ -285,6 +285,37 @@ void fuzz_in_bytes(struct fuzz_call *f, const void *bytes, uint64_t size)
 	fuzz_bytes(f, bytes, size);
 }
 
+/* Elements are spread over the rows, side by side in each. */
+static void write_csr(int32_t *to, int64_t n, int64_t nnz, bool columns)
+{
+	int64_t row, i, at = 0;
+
+	for (row = 0; row < n; row++) {
+		const int64_t len = nnz / n + (row < nnz % n), gap = n - len;
+
+		if (!columns)
+			to[row] = (int32_t)at;
+		for (i = 0; columns && i < len; i++)
+			to[at + i] = (int32_t)(row * 7 % (gap + 1) + i);
+		at += len;
+	}
+	if (!columns)
+		to[n] = (int32_t)at;
+}
+
+void fuzz_csr(struct fuzz_call *f, int64_t n, int64_t nnz, bool columns)
+{
+	int32_t structure[FUZZ_CSR + 1];
+	const int64_t count = columns ? nnz : n + 1;
+
+	if (n < 1 || n > FUZZ_CSR || nnz < 1 || nnz > FUZZ_CSR || nnz > n * n || fuzz_is_odd(f)) {
+		fuzz_in(f, (uint64_t)count * sizeof(*structure), sizeof(*structure), false);
+		return;
+	}
+	write_csr(structure, n, nnz, columns);
+	fuzz_in_bytes(f, structure, (uint64_t)count * sizeof(*structure));
+}
+
 void fuzz_inout(struct fuzz_call *f, uint64_t size, size_t element, bool real)
 {
 	uint64_t said = said_size(f, size);

@@ -106,5 +106,9 @@ void fuzz_either(struct fuzz_call *f, uint64_t count, size_t element);
 void fuzz_scalar(struct fuzz_call *f, uint64_t room, size_t element, bool real, unsigned int way);
 /* Bytes of a given content, as `in` memory. */
 void fuzz_in_bytes(struct fuzz_call *f, const void *bytes, uint64_t size);
+/* Where the rows of a sparse matrix begin, or the columns of its elements; mostly right, if it is
+ * small. */
+#define FUZZ_CSR 1024
+void fuzz_csr(struct fuzz_call *f, int64_t n, int64_t nnz, bool columns);
 
 #endif
