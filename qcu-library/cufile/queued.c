@@ -165,8 +165,8 @@ QCUF_PUBLIC CUfileError_t cuFileBatchIOSetUp(CUfileBatchHandle_t *batch, unsigne
 	return err;
 }
 
-static CUfileOpError check_batch(const struct batch *b, unsigned int count,
-				 const CUfileIOParams_t *params)
+static CUfileOpError check_transfers(const struct batch *b, unsigned int count,
+				     const CUfileIOParams_t *params)
 {
 	unsigned int i;
 
@@ -206,7 +206,7 @@ QCUF_PUBLIC CUfileError_t cuFileBatchIOSubmit(CUfileBatchHandle_t batch, unsigne
 	if (!b)
 		return qcuf_error(CU_FILE_INVALID_CONTEXT_ERROR);
 	pthread_mutex_lock(&b->lock);
-	err = check_batch(b, count, params);
+	err = check_transfers(b, count, params);
 	for (i = 0; i < count && !err; i++)
 		run_in_batch(b, &params[i]);
 	pthread_mutex_unlock(&b->lock);

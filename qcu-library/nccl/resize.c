@@ -51,7 +51,8 @@ static ncclResult_t remaining_ranks(ncclComm_t c, const int *without, int count,
 	return ncclSuccess;
 }
 
-static ncclResult_t shrink(ncclComm_t c, uint32_t stay, ncclComm_t *to, const ncclConfig_t *config)
+static ncclResult_t shrink_communicator(ncclComm_t c, uint32_t stay, ncclComm_t *to,
+					const ncclConfig_t *config)
 {
 	const int leader = __builtin_ctz(stay);
 	struct qccl_some mine, all[QCCL_MAX_RANKS];
@@ -84,7 +85,7 @@ QCCL_PUBLIC ncclResult_t ncclCommShrink(ncclComm_t comm, int *without, int count
 		res = remaining_ranks(comm, without, count, &stay);
 	if (!res && flags == NCCL_SHRINK_ABORT)
 		res = revoke(comm);
-	return qccl_group_fail(res ? res : shrink(comm, stay, to, config));
+	return qccl_group_fail(res ? res : shrink_communicator(comm, stay, to, config));
 }
 
 /* ---- more ---- */
@@ -99,8 +100,8 @@ QCCL_PUBLIC ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *id)
 }
 
 /* One of the old ranks has the id, and tells the others. All of them keep their numbers. */
-static ncclResult_t grow(ncclComm_t c, int ranks, const ncclUniqueId *id, ncclComm_t *to,
-			 const ncclConfig_t *config)
+static ncclResult_t grow_communicator(ncclComm_t c, int ranks, const ncclUniqueId *id,
+				      ncclComm_t *to, const ncclConfig_t *config)
 {
 	static const ncclUniqueId none;
 	ncclUniqueId mine = id ? *id : none, all[QCCL_MAX_RANKS];
@@ -143,6 +144,6 @@ QCCL_PUBLIC ncclResult_t ncclCommGrow(ncclComm_t comm, int ranks, const ncclUniq
 				"ncclCommGrow: rank %d of %d, or a pointer is NULL", rank, ranks);
 	if (res)
 		return qccl_group_fail(res);
-	return qccl_group_fail(comm ? grow(comm, ranks, id, to, config)
+	return qccl_group_fail(comm ? grow_communicator(comm, ranks, id, to, config)
 				    : join_grown(ranks, id, rank, to, config));
 }

@@ -348,10 +348,11 @@ struct rank_function {
 };
 
 /* C is square and stays on the GPU, and A and B come in pieces of k. */
-static cublasStatus_t update(struct work w, cublasXtHandle_t handle, struct rank_function f,
-			     cublasFillMode_t uplo, cublasOperation_t trans, size_t n, size_t k,
-			     const void *alpha, const void *a, size_t lda, const void *b,
-			     size_t ldb, const void *beta, void *c, size_t ldc)
+static cublasStatus_t update_square(struct work w, cublasXtHandle_t handle, struct rank_function f,
+				    cublasFillMode_t uplo, cublasOperation_t trans, size_t n,
+				    size_t k, const void *alpha, const void *a, size_t lda,
+				    const void *b, size_t ldb, const void *beta, void *c,
+				    size_t ldc)
 {
 	const struct matrix ma = {(char *)(uintptr_t)a, trans == CUBLAS_OP_N ? n : k,
 				  trans == CUBLAS_OP_N ? k : n, lda};
@@ -507,16 +508,16 @@ GEMM(cublasXtDgemm, cublasDgemm_v2_64, double)
 GEMM(cublasXtCgemm, cublasCgemm_v2_64, cuComplex)
 GEMM(cublasXtZgemm, cublasZgemm_v2_64, cuDoubleComplex)
 
-#define RANK_K(name, blas, type, scalar)                                                       \
-	QCUL_LIB_EXPORT cublasStatus_t name(cublasXtHandle_t handle, cublasFillMode_t uplo,    \
-					    cublasOperation_t trans, size_t n, size_t k,       \
-					    const scalar *alpha, const type *a, size_t lda,    \
-					    const scalar *beta, type *c, size_t ldc)           \
-	{                                                                                      \
-		struct rank_function f = {.one = (__typeof__(f.one))(void *)blas};             \
-                                                                                               \
-		return update(WORK(type, scalar), handle, f, uplo, trans, n, k, alpha, a, lda, \
-			      NULL, 0, beta, c, ldc);                                          \
+#define RANK_K(name, blas, type, scalar)                                                         \
+	QCUL_LIB_EXPORT cublasStatus_t name(cublasXtHandle_t handle, cublasFillMode_t uplo,      \
+					    cublasOperation_t trans, size_t n, size_t k,         \
+					    const scalar *alpha, const type *a, size_t lda,      \
+					    const scalar *beta, type *c, size_t ldc)             \
+	{                                                                                        \
+		struct rank_function f = {.one = (__typeof__(f.one))(void *)blas};               \
+                                                                                                 \
+		return update_square(WORK(type, scalar), handle, f, uplo, trans, n, k, alpha, a, \
+				     lda, NULL, 0, beta, c, ldc);                                \
 	}
 
 RANK_K(cublasXtSsyrk, cublasSsyrk_v2_64, float, float)
@@ -526,17 +527,17 @@ RANK_K(cublasXtZsyrk, cublasZsyrk_v2_64, cuDoubleComplex, cuDoubleComplex)
 RANK_K(cublasXtCherk, cublasCherk_v2_64, cuComplex, float)
 RANK_K(cublasXtZherk, cublasZherk_v2_64, cuDoubleComplex, double)
 
-#define RANK_2K(name, blas, type, scalar)                                                         \
-	QCUL_LIB_EXPORT cublasStatus_t name(cublasXtHandle_t handle, cublasFillMode_t uplo,       \
-					    cublasOperation_t trans, size_t n, size_t k,          \
-					    const type *alpha, const type *a, size_t lda,         \
-					    const type *b, size_t ldb, const scalar *beta,        \
-					    type *c, size_t ldc)                                  \
-	{                                                                                         \
-		struct rank_function f = {.two = (__typeof__(f.two))(void *)blas};                \
-                                                                                                  \
-		return update(WORK(type, scalar), handle, f, uplo, trans, n, k, alpha, a, lda, b, \
-			      ldb, beta, c, ldc);                                                 \
+#define RANK_2K(name, blas, type, scalar)                                                        \
+	QCUL_LIB_EXPORT cublasStatus_t name(cublasXtHandle_t handle, cublasFillMode_t uplo,      \
+					    cublasOperation_t trans, size_t n, size_t k,         \
+					    const type *alpha, const type *a, size_t lda,        \
+					    const type *b, size_t ldb, const scalar *beta,       \
+					    type *c, size_t ldc)                                 \
+	{                                                                                        \
+		struct rank_function f = {.two = (__typeof__(f.two))(void *)blas};               \
+                                                                                                 \
+		return update_square(WORK(type, scalar), handle, f, uplo, trans, n, k, alpha, a, \
+				     lda, b, ldb, beta, c, ldc);                                 \
 	}
 
 RANK_2K(cublasXtSsyr2k, cublasSsyr2k_v2_64, float, float)

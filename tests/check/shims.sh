@@ -66,6 +66,8 @@ bound work_less m 0 9
 out work_*
 param work buffer scratch bytes by _size
 bound sum n -2 7
+bound scale by 0 4
+inner set
 descriptor matrix_t
 second plan_t
 makes make
@@ -115,7 +117,8 @@ refused 'bound scale m 0 1' 'fits no function'
 refused 'bound scale n 2 1' 'scale: n cannot have these bounds'
 refused 'bound seed s -1 1' 'seed: s cannot have these bounds'
 refused 'bound seed s 0 0x8000000000000000' 'seed: s cannot have these bounds'
-refused 'bound scale by 0 1' 'scale: by is no number that can have a bound'
+refused 'param scale x either' 'needs a size'
+refused 'inner nothing' 'there is no function nothing'
 refused 'bound scale x 0 1' 'scale: x is no number that can have a bound'
 refused 'unknown GOOD nothing' "'unknown GOOD nothing' fits no function"
 refused 'param scale x bare' 'scale: x is no object'
@@ -210,6 +213,7 @@ packed() {
 packed scale <<'EOF'
 begin(&pack, &qcul_small, FN_scale);
 object(&pack, h, KIND_handle_t);
+bound_real(&pack, by, 0, 4);
 value(&pack, (uint64_t)n);
 real(&pack, by);
 scalar(&pack, (void *)alpha, sizeof(*alpha), 16, QCUL_LIB_IN);
@@ -278,8 +282,11 @@ diff <(sed -n '/ do_hosts(/,/^}/p' "$tmp/mirror" | grep -v '^[{}]\|^$\|^static')
 	return lib_ready(call) ? (int)((__typeof__(&hosts))call->fn)(h, count, sizes, info, name) : 0;
 EOF
 grep -q '"set", do_set, KIND_handle_t' "$tmp/mirror"
+# The shim has a function of this name itself.
+grep -q '^status_t inner_set(' "$tmp/guest"
 
 grep -q 'long long n = (long long)lib_bounded(call, lib_value(call), -2ll, 7ll);' "$tmp/mirror"
+grep -q 'double by = (double)lib_bounded_real(call, lib_real(call), 0, 4);' "$tmp/mirror"
 
 # The mirror asks how much host memory the library works in. The guest's number is not passed.
 diff <(sed -n '/ do_work(/,/^}/p' "$tmp/mirror" | grep -v '^[{}]\|^$\|^static') - <<'EOF'
