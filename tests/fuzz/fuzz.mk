@@ -16,7 +16,7 @@ $(FUZZ)/fuzz_elf.o: | cudart-header
 
 # The messages of libraries, from the shims themselves and the library's packing.
 RECORD_OBJS := $(FUZZ)/record.o $(addprefix $(B)/qcu-library/libs/,pack.o object.o create.o) \
-	$(filter-out %_copy.o,$(sort $(foreach s,cublas cublaslt cufft curand,$(SHIM_OBJS_$(s)))))
+	$(filter-out %_copy.o %_xt.o,$(sort $(foreach s,cublas cublaslt cufft curand,$(SHIM_OBJS_$(s)))))
 $(FUZZ)/record.o: override CFLAGS += -isystem $(dir $(CUDART_INC))
 $(FUZZ)/record.o: | cudart-header
 $(FUZZ)/record: $(RECORD_OBJS)
