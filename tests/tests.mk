@@ -123,12 +123,14 @@ $(foreach d,guest guest-static,$(B)/tests/$(d)/cusolver_sparse): GUEST_LINK += -
 # NCCL's header may be missing: then our own declares the same.
 NCCL_PROGRAMS := $(filter nccl_%,$(LIBRARY_PROGRAMS))
 $(NCCL_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): GUEST_FLAGS := -I.
+$(NCCL_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): $(wildcard qcu-library/nccl/*.h qcu-library/nccl/kernels/*.h)
 $(foreach d,guest guest-static,$(NCCL_PROGRAMS:%=$(B)/tests/$(d)/%)): GUEST_LINK := -Xlinker $(NCCL_LIBRARY)
 $(foreach d,guest guest-static,$(NCCL_PROGRAMS:%=$(B)/tests/$(d)/%)): | $(NCCL_LIBRARY)
 
 # The same for cuFile.
 CUFILE_PROGRAMS := $(filter cufile_%,$(LIBRARY_PROGRAMS))
 $(CUFILE_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): GUEST_FLAGS := -I.
+$(CUFILE_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): qcu-library/cufile/api.h
 $(foreach d,guest guest-static,$(CUFILE_PROGRAMS:%=$(B)/tests/$(d)/%)): GUEST_LINK := -Xlinker $(CUFILE_LIBRARY)
 $(foreach d,guest guest-static,$(CUFILE_PROGRAMS:%=$(B)/tests/$(d)/%)): | $(CUFILE_LIBRARY)
 
