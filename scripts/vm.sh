@@ -74,22 +74,26 @@ keep() {
 	tail -c $log_max >"$1.end"
 }
 
-# keep_messages FILE: the same for what QEMU says. Lines about special files that the guest wants to make in the
-# shared folder (-trace v9fs_mknod) are left out. The user hears of the first socket, because a program may wait
-# for ever for what it expects from it.
-keep_messages() {
+# leave_out_sockets: passes on what QEMU says. Lines about special files that the guest wants to make in the shared
+# folder (-trace v9fs_mknod) are left out. The user hears of the first socket, because a program may wait for ever
+# for what it expects from it.
+leave_out_sockets() {
 	tee >(
 		grep -a -q -m 1 -E '^v9fs_mknod .* mode (49[0-9]{3}|5[0-2][0-9]{3}|53[0-2][0-9]{2}) ' &&
 			note 'no socket can be made in the shared folder: a program that needs one must run in another, such as /tmp'
 		cat >/dev/null
-	) | { grep -a --line-buffered -v '^v9fs_mknod ' || true; } | keep "$1"
+	) | grep -a --line-buffered -v '^v9fs_mknod '
 }
 
-# log_pipe NAME [READER]: makes the pipe NAME.pipe in the temporary folder. keep, or another
-# reader, writes what comes out of it to the log NAME.
+# log_pipe NAME [FILTER]: makes the pipe NAME.pipe in the temporary folder. keep writes what
+# comes out of it, through the filter, to the log NAME. Only keep writes files, and it is what gets killed.
 log_pipe() {
 	mkfifo "$tmp/$1.pipe"
-	"${2:-keep}" "$tmp/$1" <"$tmp/$1.pipe" >/dev/null 2>&1 &
+	if [ -n "${2:-}" ]; then
+		keep "$tmp/$1" < <("$2" <"$tmp/$1.pipe") >/dev/null 2>&1 &
+	else
+		keep "$tmp/$1" <"$tmp/$1.pipe" >/dev/null 2>&1 &
+	fi
 	log_pids+=($!)
 }
 
@@ -324,7 +328,7 @@ start_vm() {
 	for log in console klog; do
 		log_pipe "$log"
 	done
-	log_pipe qemu.log keep_messages
+	log_pipe qemu.log leave_out_sockets
 	# Each of these processes waits in open() until QEMU opens the other end of its pipe.
 	(mortal sh -c "$carry_output" "$tmp/out") &
 	stdout_pid=$!
