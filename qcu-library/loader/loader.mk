@@ -23,10 +23,10 @@ QCU_CHECK := $(B)/qcu-library/qcu-check
 
 # The functions that our libraries export and do not serve.
 LOADER_UNSERVED := $(B)/qcu-library/unsupported.inc $(B)/qcu-library/driver_unsupported.inc $(NCCL)/unsupported.inc \
-	$(NVML)/unknown.inc $(CUFILE)/functions.inc $(SHIMS:%=$(SHIM_DIR)/%_unserved.c)
+	$(NVML)/unknown.inc $(CUFILE)/unsupported.inc $(SHIMS:%=$(SHIM_MADE_IN)/%_unserved.c)
 $(LOADER)/unserved_names.inc: $(LOADER_UNSERVED) qcu-library/loader/loader.mk
 	@mkdir -p $(@D)
-	sed -n -E 's/^(UNSUPPORTED|ERROR|QCUL_LIB_UNSERVED)\((.*, )?(\w+)\)$$/"\3",/p' $(LOADER_UNSERVED) | LC_ALL=C sort -u >$@
+	sed -n -E 's/^(UNSUPPORTED|QCUL_LIB_UNSERVED)\((.*, )?(\w+)\)$$/"\3",/p' $(LOADER_UNSERVED) | LC_ALL=C sort -u >$@
 
 $(LOADER)/calls.o: $(LOADER)/unserved_names.inc
 $(LOADER)/calls.o: override CFLAGS += -I$(LOADER)
