@@ -100,12 +100,13 @@ fail() {
 }
 
 # expect NAME CODE COMMAND...: a test that runs COMMAND and expects exit code CODE, a number or a
-# pattern. Exit code 77 means that the test was skipped, and its last line why. The output goes to $log.
+# pattern. COMMAND is no function of these scripts, though one may have its name. Exit code 77 means that the test was skipped,
+# and its last line why. The output goes to $log.
 expect() {
 	begin "$1"
 	_want=$2
 	shift 2
-	"$@" >>$log 2>&1 </dev/null
+	command "$@" >>$log 2>&1 </dev/null
 	rc=$?
 	# shellcheck disable=SC2254
 	case $rc in
