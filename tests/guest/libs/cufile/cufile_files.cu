@@ -117,6 +117,13 @@ static void driver(void)
 	REQUIRE(size == 128 && flag && version >= 1000, "%zu, %d, version %d", size, flag, version);
 }
 
+/* cuFileRead() does not wait for work that has been queued. */
+static void clear(unsigned char *gpu, size_t n)
+{
+	CHECK(cudaMemset(gpu, 0, n));
+	CHECK(cudaDeviceSynchronize());
+}
+
 static std::vector<unsigned char> content(int fd, size_t n)
 {
 	std::vector<unsigned char> all(n);
@@ -135,7 +142,7 @@ static void both_ways(int fd, CUfileHandle_t h, unsigned char *gpu)
 	MOVED(cuFileWrite(h, gpu, 1001, 50, 3), 1001);
 	memcpy(want.data() + 50, pattern.data() + 3, 1001);
 	REQUIRE(content(fd, N) == want, "wrong data at an odd offset");
-	CHECK(cudaMemset(gpu, 0, N));
+	clear(gpu, N);
 	MOVED(cuFileRead(h, gpu, N - 12, 7, 5), N - 12);
 	REQUIRE(down(gpu + 5, N - 12) == std::vector<unsigned char>(want.begin() + 7, want.end() - 5),
 		"wrong data in the GPU");
@@ -171,7 +178,7 @@ static void direct(void)
 	}
 	DONE(enter(&h, fd));
 	MOVED(cuFileWrite(h, gpu, 999, 7, 1), 999);
-	CHECK(cudaMemset(gpu, 0, 1000));
+	clear(gpu, 1000);
 	MOVED(cuFileRead(h, gpu, 997, 8, 3), 997);
 	REQUIRE(down(gpu + 3, 997) == std::vector<unsigned char>(997, 9), "wrong data");
 	cuFileHandleDeregister(h);
