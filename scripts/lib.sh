@@ -88,8 +88,8 @@ temporary() {
 	[ -n "${2:-}" ] || at_exit "rm -rf '$tmp'"
 }
 
-# Removes the folder when this script has ended, even if it was killed, or could not remove all of it. This is started
-# before the folder is made, so that no kill comes too early for it.
+# Removes the folder when this script has ended, even if it was killed. This is started before the
+# folder is made, so that no kill comes too early for it.
 watch_temporary() {
 	# Remove it twice: processes that write to the folder may still be ending.
 	# shellcheck disable=SC2016
@@ -97,7 +97,7 @@ watch_temporary() {
 		sh $$ "$tmp" </dev/null >/dev/null 2>&1 &
 	watcher=$!
 	disown
-	at_exit "[ -e '$tmp' ] || kill -KILL -- -$watcher 2>/dev/null || kill -KILL $watcher 2>/dev/null"
+	at_exit "kill -KILL -- -$watcher 2>/dev/null || kill -KILL $watcher 2>/dev/null"
 }
 
 # size_to_kb SIZE: prints how many KiB a size such as 2G is.
