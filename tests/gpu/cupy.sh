@@ -10,6 +10,7 @@
 # (12), LIMIT the time of the VMs in seconds (400). OUT (default: the current folder) gets cupy.txt and the outputs. Uses the bundle
 # if there is one.
 set -uo pipefail
+export LC_ALL=C # sort and join must agree
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../..
 [ ! -e "$root/.bundle/BUNDLE" ] || root=$root/.bundle
@@ -59,8 +60,8 @@ for ((n = 0; n < vms; n++)); do
 		--timeout "${LIMIT:-400}" "${run[@]}" "${mine[@]}" >"$out/cupy.$n.vm" 2>&1 </dev/null &
 done
 wait
-sed -n 's/^test //p' "$out"/cupy.*.native | sort >"$out/native"
-sed -n 's/^test //p' "$out"/cupy.*.vm | tr -d '\r' | sort >"$out/vm"
+sed -n 's/^test //p' "$out"/cupy.*.native | sort -k1,1 >"$out/native"
+sed -n 's/^test //p' "$out"/cupy.*.vm | tr -d '\r' | sort -k1,1 >"$out/vm"
 {
 	echo "natively: $(awk '{ n[$NF]++ } END { for (o in n) printf "%s%d %s", sep, n[o], o; }' sep=' ' "$out/native")"
 	echo "in a VM: $(awk '{ n[$NF]++ } END { for (o in n) printf "%s%d %s", sep, n[o], o; }' sep=' ' "$out/vm")"
