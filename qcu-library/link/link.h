@@ -36,7 +36,7 @@
  * A variable of each thread, at a fixed distance from the thread's pointer. Others are found by a
  * function that costs 25 instructions, and 110 as soon as the program has loaded one more library.
  * A library that a program loads later finds little room for such variables, less than 1.6 KB for
- * all such libraries together: they must be small (thread.c).
+ * all such libraries together: they must be small (check/libcuda).
  */
 #define QCUL_NEAR __thread __attribute__((tls_model("initial-exec")))
 

@@ -5,4 +5,3 @@
 QCUL_NEAR struct qcul_thread qcul_self = {
 	.capture_mode = cudaStreamCaptureModeGlobal,
 };
-_Static_assert(sizeof(qcul_self) <= 128, "too large for QCUL_NEAR");
