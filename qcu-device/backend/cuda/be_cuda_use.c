@@ -25,11 +25,14 @@ int cu_result(const struct be *be, cudaError_t err, const char *call)
 	return err;
 }
 
+/* Of each function the newest form up to this version; all names that are asked for exist in it. */
+#define DRIVER_VERSION 12080
+
 int cu_driver_function(const struct be *be, const char *name, void *fn)
 {
 	enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-	int ret = CU(be, cudaGetDriverEntryPointByVersion, name, fn, 12000, cudaEnableLegacyStream,
-		     &found);
+	int ret = CU(be, cudaGetDriverEntryPointByVersion, name, fn, DRIVER_VERSION,
+		     cudaEnableLegacyStream, &found);
 
 	if (!ret && (found != cudaDriverEntryPointSuccess || !*(void **)fn))
 		ret = QCU_ERR_CallRequiresNewerDriver;
