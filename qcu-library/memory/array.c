@@ -423,19 +423,23 @@ cudaMipmappedArrayGetMemoryRequirements(struct cudaArrayMemoryRequirements *requ
 	return mipmap_has_none(requirements, mipmap);
 }
 
-/* The largest number of elements in a linear 1D texture. It is the same for all formats. */
+/*
+ * The largest number of elements in a linear 1D texture. The attribute is the number of those of 16
+ * bytes. Smaller ones may be as many as fill the same memory, but at most four times as many.
+ */
 cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t *width,
 						 const struct cudaChannelFormatDesc *format,
 						 int device)
 {
+	const size_t bytes = format ? qcul_format_bytes(format) : 0;
 	int value = 0;
 	cudaError_t err = width && format ? cudaSuccess : cudaErrorInvalidValue;
 
-	if (!err && !qcul_format_bytes(format))
+	if (!err && !bytes)
 		err = cudaErrorInvalidChannelDescriptor;
 	if (!err)
 		err = qcul_device_attr(device, cudaDevAttrMaxTexture1DLinearWidth, &value);
 	if (!err)
-		*width = (size_t)value;
+		*width = (size_t)value * (bytes < 4 ? 4 : 16 / bytes);
 	return qcul_done(err);
 }

@@ -14,7 +14,9 @@
 #define SLOTS	     65536u /* slot 0 is not used: 0 means no object */
 #define LINEAR_ALIGN 512u   /* the alignments and the limit are announced by props.c */
 #define PITCH_ALIGN  32u
-#define LINEAR_MAX   268435456u
+/* As on NVIDIA's GPUs. */
+#define LINEAR_MAX   (UINT64_C(1) << 30) /* elements */
+#define LINEAR_BYTES (UINT64_C(1) << 32)
 
 struct soft_image {
 	struct ptx_image img;
@@ -159,7 +161,7 @@ static int set_memory(struct be *be, struct ptx_image *img, const struct qcu_tex
 	if (t->addr % LINEAR_ALIGN)
 		return QCU_ERR_InvalidValue;
 	if (img->fetch) {
-		if (!count || count > LINEAR_MAX)
+		if (!count || count > LINEAR_MAX || t->bytes > LINEAR_BYTES)
 			return QCU_ERR_InvalidValue;
 		img->level[0] = (struct ptx_image_level){.size = {(uint32_t)count, 1, 1}};
 	} else {
