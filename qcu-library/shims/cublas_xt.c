@@ -157,7 +157,7 @@ struct work {
 static bool begin_work(struct work *w, cublasXtHandle_t handle)
 {
 	if (!handle || !handle->blas) {
-		w->status = handle ? CUBLAS_STATUS_INTERNAL_ERROR : CUBLAS_STATUS_INVALID_VALUE;
+		w->status = handle ? CUBLAS_STATUS_NOT_INITIALIZED : CUBLAS_STATUS_INVALID_VALUE;
 		return false;
 	}
 	w->handle = handle;

@@ -31,12 +31,12 @@ static void wrong(void)
 	REQUIRE(!cublasXtGetBlockDim(xt, &block) && block == 1024, "tiles of %d", block);
 	REQUIRE(!cublasXtGetPinningMemMode(xt, &mode) && mode == CUBLASXT_PINNING_DISABLED, "it pins");
 	REQUIRE(cublasXtSetBlockDim(xt, 0) == CUBLAS_STATUS_INVALID_VALUE, "no tiles");
+	REQUIRE(cublasXtSgemm(xt, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, &a, 1, &b, 1, &one, &c, 1) ==
+			CUBLAS_STATUS_NOT_INITIALIZED,
+		"no device is selected");
 	REQUIRE(cublasXtDeviceSelect(xt, 0, &device) == CUBLAS_STATUS_INVALID_VALUE, "no devices");
 	REQUIRE(cublasXtDeviceSelect(xt, 1, NULL) == CUBLAS_STATUS_INVALID_VALUE, "no list");
 	REQUIRE(cublasXtDeviceSelect(xt, 1, &device) == CUBLAS_STATUS_INTERNAL_ERROR, "no such device");
-	REQUIRE(cublasXtSgemm(xt, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, &a, 1, &b, 1, &one, &c, 1) ==
-			CUBLAS_STATUS_INTERNAL_ERROR,
-		"no device is selected");
 	device = 0;
 	REQUIRE(!cublasXtDeviceSelect(xt, 1, &device), "device 0");
 	REQUIRE(cublasXtSgemm(xt, CUBLAS_OP_N, CUBLAS_OP_N, 2, 1, 1, &one, &a, 1, &b, 1, &one, &c, 2) ==
