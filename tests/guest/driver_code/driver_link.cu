@@ -101,11 +101,11 @@ static void from_host(CUjitInputType type, const unsigned char *data, size_t siz
 
 	REQUIRE(fd >= 0 && write(fd, data, size) == (ssize_t)size, "file");
 	close(fd);
-	/* A file that ends too early. */
+	/* A file that ends too early: NVIDIA's driver reads on. */
 	state = create();
-	REQUIRE(cuLinkAddData(state, type, (void *)data, 100, "unit", 0, NULL, NULL) !=
-			CUDA_SUCCESS,
-		"a part of a file");
+	ONLY_OURS(REQUIRE(cuLinkAddData(state, type, (void *)data, 100, "unit", 0, NULL, NULL) !=
+				  CUDA_SUCCESS,
+			  "a part of a file"));
 	DCHECK(cuLinkDestroy(state));
 	for (int from_file = 0; from_file < 2; from_file++) {
 		state = create();

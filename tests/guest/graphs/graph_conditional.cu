@@ -6,6 +6,7 @@
  * and what a graph with such a node cannot be used for.
  */
 #include "check.h"
+#include "ours.h"
 
 #define N 1000
 
@@ -573,8 +574,8 @@ static void from_pinned(void)
 	}
 }
 
-/* Nodes without edges begin in the order in which they were added, so the kernel's value counts.
- * Also in a body, and in a second instance. */
+/* Ours begins nodes without edges in the order in which they were added, so the kernel's value
+ * counts. Also in a body, and in a second instance. With NVIDIA's the value comes too late. */
 static void without_edges(void)
 {
 	cudaGraphConditionalHandle handle, inside;
@@ -595,7 +596,7 @@ static void without_edges(void)
 		exec = instantiate(graph);
 		for (i = 0; i < 50; i++)
 			CHECK(cudaGraphLaunch(exec, stream));
-		expect("without edges", 50 * (round + 1));
+		REQUIRE(read_count() == 50 * (round + 1), "round %d: %d", round, read_count());
 		CHECK(cudaGraphExecDestroy(exec));
 	}
 	CHECK(cudaGraphDestroy(graph));
@@ -616,7 +617,8 @@ int main(void)
 	captured();
 	updated();
 	from_pinned();
-	without_edges();
+	if (is_ours("cudaMalloc"))
+		without_edges();
 	CHECK(cudaFree(count));
 	CHECK(cudaStreamDestroy(stream));
 	return verified("if, else, while and switch, and one in another");
