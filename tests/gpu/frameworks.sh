@@ -8,14 +8,14 @@
 #	frameworks.sh [OUT [NAME...]]	PYTHON names the interpreter, GPU the backend (cuda)
 #
 # OUT (default: the current folder) gets frameworks.txt and the outputs. NAME: only these of torch, segments,
-# libraries, training, counts, triton, jax and learning (JAX's training). Uses the bundle if there is one.
+# libraries, training, counts, triton, jax, learning (JAX's training) and images. Uses the bundle if there is one.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../..
 [ ! -e "$root/.bundle/BUNDLE" ] || root=$root/.bundle
 out=$(cd "${1:-.}" && pwd) || exit 2
 [ $# -eq 0 ] || shift
-names=" ${*:-torch segments libraries training counts triton jax learning} "
+names=" ${*:-torch segments libraries training counts triton jax learning images} "
 # Triton's programs run in two VMs.
 names=${names/ triton / compiled triton }
 python=${PYTHON:-python3}
@@ -84,6 +84,7 @@ native training "${inductor[@]}" "$python" training_steps.py
 native counts "$python" count_steps.py
 native jax "${jax[@]}" "$python" jax_steps.py but training
 native learning "${jax[@]}" "$python" jax_steps.py training
+native images "$python" image_steps.py
 native segments $segments "$python" torch_steps.py devices empty copies elementwise streams_and_events allocator too_much &
 wait
 for kind in out err rc; do
@@ -97,6 +98,7 @@ vm training QCU_LOADER=1 "$libraries" "${inductor[@]}" "$python" training_steps.
 vm counts QCU_LOADER=1 "$libraries" "$python" count_steps.py &
 vm jax QCU_LOADER=1 "$libraries" "${jax[@]}" "$python" jax_steps.py but training &
 vm learning QCU_LOADER=1 "$libraries" "${jax[@]}" "$python" jax_steps.py training &
+vm images QCU_LOADER=1 "$libraries" "$python" image_steps.py &
 vm compiled "$kernels" "$python" triton_steps.py &
 vm triton TRITON_CACHE_DIR=/tmp/triton "$python" triton_steps.py &
 wait
