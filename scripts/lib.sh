@@ -35,7 +35,10 @@ installed() {
 }
 
 # NVIDIA's libraries that we have our own of, besides the runtime, the driver's and NVML; the last four are names of
-# CUDA 12. One more is built only where its header is: libcudnn.so.9.
+# CUDA 12. Those of cuDNN are built only where its header is.
+# shellcheck disable=SC2034
+cudnn_libraries=(libcudnn.so.9 libcudnn_{adv,cnn,engines_precompiled,engines_runtime_compiled,engines_tensor_ir}.so.9
+	libcudnn_{ext,graph,heuristic,ops}.so.9)
 # shellcheck disable=SC2034
 nvidia_libraries=(libcublas.so.13 libcublasLt.so.13 libcufft.so.12 libcurand.so.10 libcusolver.so.12 libcusparse.so.12
 	libnccl.so.2 libcufile.so.0 libcublas.so.12 libcublasLt.so.12 libcufft.so.11 libcusolver.so.11)

@@ -10,7 +10,7 @@
 # guest needs no loader cache. Those of `ours` are always ours, never the host's.
 
 # NVIDIA's libraries that we have our own of.
-ours=(libcudart.so.1{3,2} libcuda.so.1 libnvidia-ml.so.1 libcudnn.so.9 "${nvidia_libraries[@]}")
+ours=(libcudart.so.1{3,2} libcuda.so.1 libnvidia-ml.so.1 "${cudnn_libraries[@]}" "${nvidia_libraries[@]}")
 
 # The folder on this distribution that the loader searches by itself: libc is there.
 lib_dir=/usr/lib/x86_64-linux-gnu

@@ -233,11 +233,32 @@ PUBLIC unsigned int la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t
 PUBLIC char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag)
 {
 	static const char *const names[] = {
-		"libcudart.so.13",   "libcudart.so.12",	  "libcuda.so.1",      "libcublas.so.13",
-		"libcublasLt.so.13", "libnvidia-ml.so.1", "libcudnn.so.9",     "libcufft.so.12",
-		"libcurand.so.10",   "libcusolver.so.12", "libcusparse.so.12", "libnccl.so.2",
-		"libcufile.so.0",    "libcublas.so.12",	  "libcublasLt.so.12", "libcufft.so.11",
+		"libcudart.so.13",
+		"libcudart.so.12",
+		"libcuda.so.1",
+		"libcublas.so.13",
+		"libcublasLt.so.13",
+		"libnvidia-ml.so.1",
+		"libcudnn.so.9",
+		"libcufft.so.12",
+		"libcurand.so.10",
+		"libcusolver.so.12",
+		"libcusparse.so.12",
+		"libnccl.so.2",
+		"libcufile.so.0",
+		"libcublas.so.12",
+		"libcublasLt.so.12",
+		"libcufft.so.11",
 		"libcusolver.so.11",
+		"libcudnn_adv.so.9",
+		"libcudnn_cnn.so.9",
+		"libcudnn_engines_precompiled.so.9",
+		"libcudnn_engines_runtime_compiled.so.9",
+		"libcudnn_engines_tensor_ir.so.9",
+		"libcudnn_ext.so.9",
+		"libcudnn_graph.so.9",
+		"libcudnn_heuristic.so.9",
+		"libcudnn_ops.so.9",
 	};
 	static char paths[sizeof(names) / sizeof(names[0])][4096 + 32];
 	const char *base = strrchr(name, '/');

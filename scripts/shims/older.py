@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A library under the name that it had in CUDA 12: for each function a jump into the shim of CUDA 13, unless
-remarks/NAME.cuda12 says that it differs (docs/programs/cuda12.md has the words)."""
+"""A library under another name: for each function a jump into the shim of CUDA 13. The name that it had in CUDA 12:
+remarks/NAME.cuda12 says what differs (docs/programs/cuda12.md has the words). The parts of which NVIDIA's consists."""
 import fnmatch
 import os
 
@@ -175,10 +175,23 @@ def write_functions(lib):
     print("\t{ \\\n\t\tstatic atomic_flag said = ATOMIC_FLAG_INIT; \\")
     print("\t\treturn qcul_lib_unserved(&this_library, #name, &said); \\\n\t}")
     print("\n".join("UNSERVED(%s)" % name for name in older.unserved()))
-    print("\n#define JUMP(name, to) \\\n\t__asm__(\".symver to13_\" #name \", \" #to \"@%s\\n\" \\" % r["soname"])
+    define_jump(lib)
+    print("\n".join("JUMP(%s, %s)" % (name, older.old.get(name, name)) for name in jumps))
+
+
+def define_jump(lib):
+    print("\n#define JUMP(name, to) \\\n\t__asm__(\".symver to13_\" #name \", \" #to \"@%s\\n\" \\" % lib.remarks["soname"])
     print("\t\t\".pushsection .text\\n.globl \" #name \"\\n.type \" #name \", @function\\n\" \\")
     print("\t\t#name \": jmp *to13_\" #name \"@GOTPCREL(%rip)\\n.popsection\");")
-    print("\n".join("JUMP(%s, %s)" % (name, older.old.get(name, name)) for name in jumps))
+
+
+def write_parts(lib):
+    """Jumps for programs that are linked with a part of the library."""
+    print("/* SPDX-License-Identifier: LGPL-2.1-or-later */\n/* The parts of %s. Made by scripts/shims/generate from %s; "
+          "do not edit. */" % (lib.remarks["soname"], lib.remarks.path))
+    define_jump(lib)
+    for part, names in lib.parts.items():
+        print("\n".join(["\n#ifdef PART_%s" % part] + ["JUMP(%s, %s)" % (name, name) for name in names] + ["#endif"]))
 
 
 def write_declarations(lib):

@@ -8,11 +8,19 @@ B=${B:-build}
 include=$(make -s print-cudart-include)
 diff -u docs/programs/library-functions.md <(scripts/shims/generate table qcu-library/shims/remarks/*.remarks -I "$include")
 
+# exports SONAME FUNCTIONS: the library has these functions, under its own version, and no others.
+exports() {
+	diff <(awk -v soname="$1" '{ print $1 "@@" soname }' "$2" | LC_ALL=C sort) \
+		<(nm -D --defined-only "$B/qcu-library/$1" | awk '$2 == "T" { print $3 }' | LC_ALL=C sort)
+	readelf -d "$B/qcu-library/$1" | grep -q "SONAME.*\[$1\]"
+}
+
 for remarks in qcu-library/shims/remarks/*.remarks; do
 	soname=$(awk '$1 == "soname" { print $2 }' "$remarks")
-	diff <(awk -v soname="$soname" '!/^#/ { print $1 "@@" soname }' "${remarks%.remarks}.syms" | LC_ALL=C sort) \
-		<(nm -D --defined-only "$B/qcu-library/$soname" | awk '$2 == "T" { print $3 }' | LC_ALL=C sort)
-	readelf -d "$B/qcu-library/$soname" | grep -q "SONAME.*\[$soname\]"
+	exports "$soname" <(grep -v '^#' "${remarks%.remarks}.syms")
+	for part in $(awk '$1 == "parts" { $1 = ""; print }' "$remarks"); do
+		exports "${soname/./_$part.}" <(awk -v part="$part" '$NF == part' "${remarks%.remarks}.syms")
+	done
 	theirs=$(dirname "$include")/lib64/$soname
 	[ -e "$theirs" ] || continue
 	# A newer toolkit may have more, and internal ones may be gone. What we serve must be there.

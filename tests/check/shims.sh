@@ -203,6 +203,17 @@ refused 'guest on*' 'there is no function on*'
 echo 'on newer' >>"$tmp/small.syms"
 make_it guest >"$tmp/out" 2>"$tmp/err" && exit 1
 grep -q 'small.syms: on newer: unknown word' "$tmp/err"
+# A part of the library has the functions that name it; it may have none.
+echo "$syms" >"$tmp/small.syms"
+sed -i -e 's/^on$/on ops/' -e 's/^gone$/gone later ops/' "$tmp/small.syms"
+make_it parts >"$tmp/out" 2>"$tmp/err" && exit 1
+grep -q 'small.syms: on ops: unknown word' "$tmp/err"
+{ cat "$tmp/good" && echo 'parts engines ops'; } >"$tmp/small.remarks"
+make_it parts >"$tmp/out"
+diff <(sed -n '/PART/,$p' "$tmp/out") <(printf '%s\n' '#ifdef PART_engines' '#endif' '' '#ifdef PART_ops' 'JUMP(on, on)' 'JUMP(gone, gone)' '#endif')
+echo 'use later ops more' >>"$tmp/small.syms"
+make_it parts >"$tmp/out" 2>"$tmp/err" && exit 1
+grep -q 'small.syms: use later ops more: unknown word' "$tmp/err"
 echo "$syms" >"$tmp/small.syms"
 cp "$tmp/good" "$tmp/small.remarks"
 

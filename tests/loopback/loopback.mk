@@ -103,7 +103,7 @@ $(call loopback_objs,$(1) $(1)_backend): override CFLAGS += -isystem $(dir $(CUD
 $(call loopback_objs,$(1) $(1)_backend): | cudart-header
 $(B)/tests/loopback/$(1): $(call loopback_objs,$(1)) $(LOOPBACK_SHIMS) $(B)/tests/loopback/$(1)_backend.so
 	@mkdir -p $$(@D)
-	$$(RUN) $$(CC) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(LOOPBACK_LINK) $(2:%=-l:%) \
+	$$(RUN) $$(CC) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(LOOPBACK_LINK) -Wl,--no-as-needed $(2:%=-l:%) \
 		'-Wl,-rpath,$$$$ORIGIN/../../loopback' -Wl,-rpath-link,$(B)/loopback
 $(B)/tests/loopback/$(1)_backend.so: $(call loopback_objs,$(1)_backend) $(SOFT_LIB)
 	@mkdir -p $$(@D)
@@ -112,6 +112,6 @@ endef
 $(eval $(call own_library,sparse_calls,libcusparse.so.12))
 $(eval $(call own_library,solver_calls,libcusolver.so.12 libcusparse.so.12))
 $(eval $(call own_library,curand_native,libcurand.so.10))
-$(if $(filter cudnn,$(SHIMS)),$(eval $(call own_library,cudnn_rnn,libcudnn.so.9)))
+$(if $(filter cudnn,$(SHIMS)),$(eval $(call own_library,cudnn_rnn,$(or $(CUDNN_LIBRARIES),libcudnn.so.9))))
 # Under the names of CUDA 12, which a sanitizer's build does not have.
 $(if $(SAN),,$(eval $(call own_library,names_12,$(SHIM_LIBRARIES_12))))

@@ -19,7 +19,7 @@ $(B)/loopback/libcuda.so.1: $(DRIVER_LIBRARY) $(LOOPBACK_LIBRARY)
 	ln -sf $(@F) $(@D)/libcuda.so
 
 # The shims of libraries and libnccl.so.2 take it from their own folder.
-LOOPBACK_SHIMS := $(addprefix $(B)/loopback/,$(SHIM_LIBRARIES) $(SHIM_LIBRARIES_12)) $(if $(SAN),,$(B)/loopback/libnccl.so.2) $(B)/loopback/libcufile.so.0
+LOOPBACK_SHIMS := $(addprefix $(B)/loopback/,$(SHIM_LIBRARIES) $(SHIM_LIBRARIES_12) $(CUDNN_LIBRARIES)) $(if $(SAN),,$(B)/loopback/libnccl.so.2) $(B)/loopback/libcufile.so.0
 $(LOOPBACK_SHIMS): $(B)/loopback/%: $(B)/qcu-library/% $(LOOPBACK_LIBRARY)
 	@mkdir -p $(@D)
 	cp $< $@

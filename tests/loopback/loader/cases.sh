@@ -470,6 +470,14 @@ case_wheel() {
 		libcufft.so.11 cufftGetVersion
 		libcusolver.so.11 cusolverGetVersion
 	EOF
+	# The parts of cuDNN, of which some have no function.
+	if [ -e "$loopback/libcudnn.so.9" ]; then
+		ends 0 "$loopback/libcudnn_ops.so.9" with_module "$B/wheel" "$tmp/libcudnn_ops.so.9" cudnnCreateTensorDescriptor
+		ends 1 'no library' with_module "$B/wheel" "$tmp/libcudnn_none.so.9" cudnnCreateTensorDescriptor
+		for name in adv cnn engines_{precompiled,runtime_compiled,tensor_ir} ext graph heuristic ops; do
+			ends 0 "needs libcudnn_$name.so.9: qCUDA has it" "$check" "$loopback/../tests/loopback/cudnn_rnn"
+		done
+	fi
 	case $(LD_AUDIT=$module LD_PRELOAD=$loopback/libcudart.so.13 "$B/wheel") in
 	*/wheels/*) echo 'it got its own' && failed=1 ;;
 	esac
