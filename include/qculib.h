@@ -88,7 +88,10 @@
 #define QCU_LIB_CUSOLVER_SP 42u
 /* A generator of cuRAND that computes on the host, into host memory. */
 #define QCU_LIB_CURAND_HOST 43u
-#define QCU_LIB_KINDS	    44u
+/* A handle again, and what comes beside one of QCU_LIB_CUSOLVER_SP. */
+#define QCU_LIB_CUSOLVER_RF 44u
+#define QCU_LIB_CUSOLVER_QR 45u
+#define QCU_LIB_KINDS	    46u
 
 static inline int qcu_lib_kind_fits(__u32 kind, __u32 wanted)
 {

@@ -14,7 +14,7 @@ MIRROR_SRCS += $(addprefix qcu-device/commands/graph/,conds.c graph_read.c graph
 MIRROR_SRCS += $(addprefix qcu-device/commands/driver/,greens.c links.c tensors.c values.c virtual.c)
 MIRROR_SRCS += $(addprefix qcu-device/mirror/,dispatch.c made.c mirror.c)
 # The stubs of libraries. Those made by scripts/shims/generate have no file in the tree: qcu-library/shims/shims.mk.
-LIBS_SRCS := $(addprefix qcu-device/libs/,call.c cublas.c cublaslt.c cublaslt_algos.c cufft.c curand.c cusolver.c cusparse.c descriptor.c guard.c load.c object.c scratch.c \
+LIBS_SRCS := $(addprefix qcu-device/libs/,call.c cublas.c cublaslt.c cublaslt_algos.c cufft.c curand.c cusolver.c cusolver_factors.c cusparse.c descriptor.c guard.c load.c object.c scratch.c \
 	take.c) \
 	$(if $(filter cudnn,$(SHIMS)),$(addprefix qcu-device/libs/,cudnn.c cudnn_attributes.c cudnn_backend.c cudnn_ctc.c))
 MIRROR_SRCS += $(LIBS_SRCS)

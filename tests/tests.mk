@@ -118,7 +118,7 @@ $(foreach d,guest guest-static,$(LIBRARY_PROGRAMS:%=$(B)/tests/$(d)/%)): GUEST_L
 $(foreach l,cudnn cufft curand cusolver cusparse,$(foreach d,guest guest-static,$(patsubst %,$(B)/tests/$(d)/%,$(filter $(l)_%,$(LIBRARY_PROGRAMS))))): \
 	GUEST_LINK = -l$(firstword $(subst _, ,$(@F)))
 $(foreach d,guest guest-static,$(B)/tests/$(d)/libraries_bare): GUEST_LINK += -lcufft -lcurand -lcusolver -lcusparse
-$(foreach d,guest guest-static,$(B)/tests/$(d)/cusolver_sparse): GUEST_LINK += -lcusparse
+$(foreach d,guest guest-static,$(addprefix $(B)/tests/$(d)/cusolver_,factors sparse)): GUEST_LINK += -lcusparse
 
 # NCCL's header may be missing: then our own declares the same.
 NCCL_PROGRAMS := $(filter nccl_%,$(LIBRARY_PROGRAMS))

@@ -20,6 +20,19 @@ const struct lib_kind lib_cusolver_kinds[QCU_LIB_KINDS] = {
 			.destroy = "cusolverSpDestroy",
 			.stream = "cusolverSpSetStream",
 		},
+	/* It works in the stream that is set to none: the device's own. */
+	[QCU_LIB_CUSOLVER_RF] =
+		{
+			.numbered = true,
+			.create = "cusolverRfCreate",
+			.destroy = "cusolverRfDestroy",
+		},
+	[QCU_LIB_CUSOLVER_QR] =
+		{
+			.numbered = true,
+			.create = "cusolverSpCreateCsrqrInfo",
+			.destroy = "cusolverSpDestroyCsrqrInfo",
+		},
 	/* cuSOLVER is linked with cuSPARSE, so its own functions are found through it. */
 	[QCU_LIB_CUSPARSE_MATRIX] =
 		{
@@ -73,48 +86,44 @@ int lib_cusolver_said(struct lib_call *c, int status, void *info, unsigned int w
 /* ---- the structure of sparse matrices ---- */
 
 /* Rows follow one another, and in each of them columns rise. base: 0 or 1. */
-static bool is_csr(const int32_t *rows, const int32_t *cols, uint64_t n, uint64_t nnz, int base)
+static bool is_csr(const int32_t *rows, const int32_t *cols, const struct lib_csr *csr)
 {
+	const int base = csr->base;
 	uint64_t row, at = 0, end;
 
 	if (rows[0] != base)
 		return false;
-	for (row = 0; row < n; row++) {
+	for (row = 0; row < csr->n; row++) {
 		int64_t last = base - 1;
 
 		end = (uint64_t)((int64_t)rows[row + 1] - base);
-		if (rows[row + 1] < rows[row] || end > nnz)
+		if (rows[row + 1] < rows[row] || end > csr->nnz)
 			return false;
 		for (; at < end; at++) {
-			if (cols[at] <= last || cols[at] >= (int64_t)n + base)
+			if (cols[at] <= last || cols[at] >= (int64_t)csr->width + base)
 				return false;
 			last = cols[at];
 		}
 	}
-	return at == nnz;
+	return at == csr->nnz;
 }
 
 /* Copies it from the GPU. What the guest writes there meanwhile has no effect on the copy. */
-static int32_t *fetch_structure(struct lib_call *c, const struct lib_csr *csr, uint64_t row_bytes,
-				uint64_t col_bytes)
+static bool fetch(struct lib_call *c, void *to, const void *from, uint64_t bytes)
 {
 	const struct be_ops *ops = c->c->m->cfg.ops;
-	struct be *be = c->c->m->be;
-	const uint64_t rows = (uintptr_t)csr->rows, cols = (uintptr_t)csr->cols;
-	char *host = lib_scratch(c, row_bytes + col_bytes);
+	const uint64_t at = (uintptr_t)from;
 
-	if (!host)
-		return NULL;
-	c->rc = mir_device_range(c->c, rows, row_bytes);
+	if (!to || c->rc)
+		return false;
+	if (!bytes)
+		return true;
+	c->rc = mir_device_range(c->c, at, bytes);
 	if (!c->rc)
-		c->rc = mir_device_range(c->c, cols, col_bytes);
+		c->rc = ops->copy_d2h(c->c->m->be, to, at, bytes, c->ref->s);
 	if (!c->rc)
-		c->rc = ops->copy_d2h(be, host, rows, row_bytes, c->ref->s);
-	if (!c->rc)
-		c->rc = ops->copy_d2h(be, host + row_bytes, cols, col_bytes, c->ref->s);
-	if (!c->rc)
-		c->rc = ops->stream_sync(be, c->ref->s);
-	return c->rc ? NULL : (int32_t *)host;
+		c->rc = ops->stream_sync(c->c->m->be, c->ref->s);
+	return !c->rc;
 }
 
 /* Puts the checked copy into memory that the guest does not know. */
@@ -133,7 +142,7 @@ static bool put_on_gpu(struct lib_call *c, struct lib_csr *csr, const int32_t *h
 	c->rc = ops->mem_alloc(be, device, csr->bytes, &csr->memory);
 	if (!c->rc)
 		c->rc = ops->copy_h2d(be, csr->memory, host, row_bytes, c->ref->s);
-	if (!c->rc)
+	if (!c->rc && col_bytes)
 		c->rc = ops->copy_h2d(be, csr->memory + second, (const char *)host + row_bytes,
 				      col_bytes, c->ref->s);
 	if (!c->rc)
@@ -143,29 +152,100 @@ static bool put_on_gpu(struct lib_call *c, struct lib_csr *csr, const int32_t *h
 	return !c->rc;
 }
 
-int lib_csr_begin(struct lib_call *c, struct lib_csr *csr, uint64_t n, uint64_t nnz,
-		  cusparseMatDescr_t descr, bool device)
+/* Modulo the prime 2^61 - 1. */
+static uint64_t reduce(unsigned __int128 x)
 {
-	__typeof__(&cusparseGetMatIndexBase) get_base = lib_helper(c, INDEX_BASE);
-	const uint64_t row_bytes = (n + 1) * sizeof(int32_t), col_bytes = nnz * sizeof(int32_t);
+	const uint64_t prime = (1ull << 61) - 1;
+	uint64_t sum = (uint64_t)(x & prime) + (uint64_t)(x >> 61);
+
+	return sum >= prime ? sum - prime : sum;
+}
+
+/*
+ * The value of a polynomial at a secret place. Two structures of the same size that differ have the
+ * same one at less than one place in 10^10, whoever chose them.
+ */
+static uint64_t hash_structure(uint64_t secret, const int32_t *rows, const int32_t *cols,
+			       const struct lib_csr *csr)
+{
+	uint64_t hash = 1, i;
+
+	for (i = 0; i <= csr->n; i++)
+		hash = reduce((unsigned __int128)hash * secret + (uint32_t)rows[i]);
+	for (i = 0; i < csr->nnz; i++)
+		hash = reduce((unsigned __int128)hash * secret + (uint32_t)cols[i]);
+	return hash;
+}
+
+int lib_csr_copy(struct lib_call *c, struct lib_csr *csr)
+{
+	const uint64_t row_bytes = (csr->n + 1) * sizeof(int32_t);
+	const uint64_t col_bytes = csr->nnz * sizeof(int32_t);
 	const int32_t *rows = csr->rows, *cols = csr->cols;
 
 	/* It needs a stream in which it can wait, so it is no part of a graph. */
-	if (!get_base || !c->ref)
+	if (!c->ref)
 		return c->lib->unserved;
-	if (!descr || !rows || !cols)
+	if (!rows || (!cols && csr->nnz))
 		return CUSOLVER_STATUS_INVALID_VALUE;
-	if (device) {
-		rows = fetch_structure(c, csr, row_bytes, col_bytes);
-		cols = rows ? (const int32_t *)((const char *)rows + row_bytes) : NULL;
+	if (csr->device) {
+		char *host = lib_scratch(c, row_bytes + col_bytes);
+
+		if (!fetch(c, host, rows, row_bytes) ||
+		    !fetch(c, host + row_bytes, cols, col_bytes))
+			return CUSOLVER_STATUS_INVALID_VALUE;
+		rows = (const int32_t *)host;
+		cols = rows + csr->n + 1;
 	}
-	if (!rows)
+	if (!is_csr(rows, cols, csr))
 		return CUSOLVER_STATUS_INVALID_VALUE;
-	if (!is_csr(rows, cols, n, nnz, get_base(descr) == CUSPARSE_INDEX_BASE_ONE))
-		return CUSOLVER_STATUS_INVALID_VALUE;
-	return !device || put_on_gpu(c, csr, rows, row_bytes, col_bytes)
+	if (csr->secret)
+		csr->hash = hash_structure(csr->secret, rows, cols, csr);
+	return !csr->device || put_on_gpu(c, csr, rows, row_bytes, col_bytes)
 		       ? CUSOLVER_STATUS_SUCCESS
 		       : CUSOLVER_STATUS_ALLOC_FAILED;
+}
+
+int lib_order_copy(struct lib_call *c, struct lib_csr *order)
+{
+	const uint64_t bytes = order->n * sizeof(int32_t);
+	const int32_t *at = order->rows;
+	unsigned char *seen = lib_scratch(c, (order->device ? bytes : 0) + order->n);
+	uint64_t i;
+
+	if (!c->ref)
+		return c->lib->unserved;
+	if (!at || !seen)
+		return CUSOLVER_STATUS_INVALID_VALUE;
+	if (order->device) {
+		if (!fetch(c, seen, at, bytes))
+			return CUSOLVER_STATUS_INVALID_VALUE;
+		at = (const int32_t *)seen;
+		seen += bytes;
+	}
+	memset(seen, 0, order->n);
+	for (i = 0; i < order->n; i++)
+		if (at[i] < 0 || (uint64_t)at[i] >= order->n || seen[at[i]]++)
+			return CUSOLVER_STATUS_INVALID_VALUE;
+	return !order->device || put_on_gpu(c, order, at, bytes, 0) ? CUSOLVER_STATUS_SUCCESS
+								    : CUSOLVER_STATUS_ALLOC_FAILED;
+}
+
+int lib_csr_base(struct lib_call *c, cusparseMatDescr_t descr)
+{
+	__typeof__(&cusparseGetMatIndexBase) get_base = lib_helper(c, INDEX_BASE);
+
+	if (!get_base)
+		return -c->lib->unserved;
+	if (!descr)
+		return -CUSOLVER_STATUS_INVALID_VALUE;
+	return get_base(descr) == CUSPARSE_INDEX_BASE_ONE;
+}
+
+int lib_csr_begin(struct lib_call *c, struct lib_csr *csr, cusparseMatDescr_t descr)
+{
+	csr->base = lib_csr_base(c, descr);
+	return csr->base < 0 ? -csr->base : lib_csr_copy(c, csr);
 }
 
 void lib_csr_end(struct lib_call *c, struct lib_csr *csr)

@@ -53,6 +53,16 @@ static cusolverStatus_t get_solver_stream(void *handle, uint32_t kind, cudaStrea
 HANDLE(cusolverDn)
 HANDLE(cusolverSp)
 
+cusolverStatus_t cusolverSpCreateCsrqrInfo(csrqrInfo_t *info)
+{
+	return (cusolverStatus_t)qcul_lib_create(&qcul_cusolver, KIND_csrqrInfo_t, (void **)info);
+}
+
+cusolverStatus_t cusolverSpDestroyCsrqrInfo(csrqrInfo_t info)
+{
+	return (cusolverStatus_t)qcul_lib_destroy(&qcul_cusolver, KIND_csrqrInfo_t, info);
+}
+
 /* What an eigensolver or singular value decomposition by Jacobi's method says afterwards. */
 struct told {
 	double residual;

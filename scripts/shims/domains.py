@@ -39,6 +39,10 @@ def is_real(p):
     return getattr(getattr(p.resolved(), "type", None), "names", None) in (["float"], ["double"])
 
 
+def is_complex(p):
+    return p.spelled() in ("cuComplex", "cuDoubleComplex")
+
+
 def is_unsigned(p):
     return "unsigned" in getattr(getattr(p.resolved(), "type", None), "names", [])
 
@@ -151,7 +155,7 @@ def check_bounds(function):
         if not p.bound:
             continue
         least, greatest = p.bound
-        if p.kind != "value":
+        if p.kind != "value" or is_complex(p):
             raise Wrong("%s: %s is no number that can have a bound" % (function.name, p.name))
         if least > greatest or least < (0 if is_unsigned(p) else -1 << 63) or greatest >= 1 << 63:
             raise Wrong("%s: %s cannot have these bounds" % (function.name, p.name))

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the fuzzer of libraries sends (tests/fuzz/libs): for each function that is served, a C function that
 packs a random call, parameter by parameter, as the guest's shim would."""
+import re
+
 from pycparser import c_ast, c_generator
+
+from domains import is_complex
 
 
 def enumerators(p):
@@ -46,6 +50,8 @@ def choose_value(p, remarks):
 def pack(p, typed_size, room):
     """The statement that packs a parameter, or None for what does not travel."""
     kind = p.kind
+    if is_complex(p):
+        return "fuzz_word(f, fuzz_real(f));\n\tfuzz_word(f, fuzz_real(f));"
     if kind == "value":
         return "fuzz_word(f, %s_word);" % p.name
     if kind == "device":
@@ -72,6 +78,14 @@ def pack(p, typed_size, room):
     return None
 
 
+def pack_structure(name):
+    """The structure of a matrix, or an order of its rows, in a call that the mirror looks at by hand; else None."""
+    matrix = re.fullmatch(r"h_csr(RowPtr|ColInd)(\w)", name)
+    if matrix:
+        return "fuzz_csr(f, n, nnz%s, %s);" % (matrix[2], "true" if matrix[1] == "ColInd" else "false")
+    return "fuzz_csr(f, n, n, true);" if name in ("h_P", "h_Q") else None
+
+
 def write(lib, typed_size, room):
     name = lib.remarks["library"]
     print("#include \"qcu-device/libs/%s.h\"\n#include \"tests/fuzz/libs/pack.h\"\n" % name)
@@ -86,7 +100,7 @@ def write(lib, typed_size, room):
     for f in lib.generated():
         print("\nstatic void pack_%s(struct fuzz_call *f)\n{" % f.name)
         for p in f.params:
-            if p.kind == "value":
+            if p.kind == "value" and not is_complex(p):
                 print("\tconst uint64_t %s_word = %s;" % (p.name, choose_value(p, lib.remarks)))
                 if not is_real(p):
                     print("\tconst %s %s __attribute__((unused)) = (%s)%s_word;" % (c_type(p), p.name, c_type(p), p.name))
@@ -95,6 +109,8 @@ def write(lib, typed_size, room):
             statement = pack(p, typed_size, room)
             if f.csr and p.kind == "in" and p.name in f.csr[:2]:
                 statement = "fuzz_csr(f, %s, %s, %s);" % (f.csr[3], f.csr[4], "true" if p.name == f.csr[1] else "false")
+            if f.through and p.kind == "in":
+                statement = pack_structure(p.name) or statement
             if statement:
                 print("\t" + statement)
         print("}")

@@ -379,6 +379,30 @@ older 'soname libsmall.so.0' 'status 5 6 BAD'
 ! grep -q '^JUMP' "$tmp/out"
 grep -q 'return old_status(in13_on(h, s, x));' "$tmp/out"
 
+# A complex number travels in two parts. A function may go through one that is written by hand.
+sed -i 's/^int other/typedef struct { float x, y; } cuComplex;\nstatus_t turn(handle_t h, cuComplex by, float *x);\n&/' "$tmp/small.h"
+echo turn >>"$tmp/small.syms"
+sed 's/^csr .*/& nnz/' "$tmp/good" >"$tmp/small.remarks"
+printf '%s\n' 'through turn' >>"$tmp/small.remarks"
+make_it guest >"$tmp/guest"
+make_it mirror >"$tmp/turned"
+packed turn <<'EOT'
+begin(&pack, &qcul_small, FN_turn);
+object(&pack, h, KIND_handle_t);
+real(&pack, by.x);
+real(&pack, by.y);
+device(&pack, x);
+EOT
+grep -q 'return (status_t)qcul_lib_ask(&pack);' "$tmp/guest"
+grep -q 'by.y = lib_real(call);' "$tmp/turned"
+grep -q 'return lib_ready(call) ? lib_through_turn(call, h, by, x) : 0;' "$tmp/turned"
+grep -q '.width = (uint64_t)nnz, ' "$tmp/turned"
+refused 'through nothing' 'there is no function nothing'
+refused 'bound turn by 0 1' 'turn: by is no number that can have a bound'
+refused 'csr use rows cols m n nnz device x' 'use: has no such matrix'
+
 # The library gets a checked copy of a sparse matrix's structure.
-grep -q 'lib_csr_begin(call, &csr, (uint64_t)n, (uint64_t)nnz, m, true);' "$tmp/mirror"
+grep -q 'csr = {.rows = rows, .cols = cols, .n = (uint64_t)n, .width = (uint64_t)n, .nnz = (uint64_t)nnz};' "$tmp/mirror"
+grep -q 'csr.device = true;' "$tmp/mirror"
+grep -q 'lib_csr_begin(call, &csr, m);' "$tmp/mirror"
 grep -q '(h, m, n, nnz, (void \*)csr.rows, (void \*)csr.cols, x);' "$tmp/mirror"

@@ -111,6 +111,7 @@ $(B)/tests/loopback/$(1)_backend.so: $(call loopback_objs,$(1)_backend) $(SOFT_L
 endef
 $(eval $(call own_library,sparse_calls,libcusparse.so.12))
 $(eval $(call own_library,solver_calls,libcusolver.so.12 libcusparse.so.12))
+$(eval $(call own_library,factor_calls,libcusolver.so.12 libcusparse.so.12))
 $(eval $(call own_library,curand_native,libcurand.so.10))
 $(if $(filter cudnn,$(SHIMS)),$(eval $(call own_library,cudnn_rnn,$(or $(CUDNN_LIBRARIES),libcudnn.so.9))))
 # Under the names of CUDA 12, which a sanitizer's build does not have.

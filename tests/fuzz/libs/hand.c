@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Calls that the mirror unpacks by hand: cuBLASLt, cuRAND, cuSPARSE. */
+/* Calls that the mirror unpacks by hand: cuBLASLt, cuRAND, cuSOLVER, cuSPARSE. */
 #include <cublasLt.h>
 #include <curand.h>
 #include <string.h>
@@ -18,6 +18,10 @@ void fuzz_hand_cublasLtMatmulAlgoCapGetAttribute(struct fuzz_call *f);
 void fuzz_hand_cublasLtMatmulAlgoConfigGetAttribute(struct fuzz_call *f);
 void fuzz_hand_cublasLtMatmulAlgoConfigSetAttribute(struct fuzz_call *f);
 void fuzz_hand_cusparseSpMatSetAttribute(struct fuzz_call *f);
+void fuzz_hand_cusolverRfBatchSetupHost(struct fuzz_call *f);
+void fuzz_hand_cusolverRfBatchZeroPivot(struct fuzz_call *f);
+void fuzz_hand_cusolverRfExtractBundledFactorsHost(struct fuzz_call *f);
+void fuzz_hand_cusolverRfExtractSplitFactorsHost(struct fuzz_call *f);
 void fuzz_hand_curandGetDirectionVectors32(struct fuzz_call *f);
 void fuzz_hand_curandGetDirectionVectors64(struct fuzz_call *f);
 void fuzz_hand_curandGetScrambleConstants32(struct fuzz_call *f);
@@ -316,4 +320,59 @@ void fuzz_hand_curandGetScrambleConstants32(struct fuzz_call *f)
 void fuzz_hand_curandGetScrambleConstants64(struct fuzz_call *f)
 {
 	table(f, 0, QCU_CURAND_CONSTANTS_64);
+}
+
+static void add_matrix(struct fuzz_call *f, int64_t n, int64_t nnz, int64_t matrices)
+{
+	fuzz_csr(f, n, nnz, false);
+	fuzz_csr(f, n, nnz, true);
+	fuzz_in(f, (uint64_t)(nnz * matrices) * sizeof(double), sizeof(double), true);
+}
+
+void fuzz_hand_cusolverRfBatchSetupHost(struct fuzz_call *f)
+{
+	const int64_t batch = (int64_t)fuzz_bounded(f, 32, 1, 65536);
+	const int64_t n = (int64_t)fuzz_bounded(f, 32, 1, 131072);
+	const int64_t a = (int64_t)fuzz_bounded(f, 32, 1, 262144);
+	const int64_t l = (int64_t)fuzz_bounded(f, 32, 0, 262144);
+	const int64_t u = (int64_t)fuzz_bounded(f, 32, 0, 262144);
+
+	fuzz_object(f, QCU_LIB_CUSOLVER_RF);
+	fuzz_word(f, (uint64_t)batch);
+	fuzz_word(f, (uint64_t)n);
+	fuzz_word(f, (uint64_t)a);
+	fuzz_word(f, (uint64_t)l);
+	fuzz_word(f, (uint64_t)u);
+	add_matrix(f, n, a, batch);
+	add_matrix(f, n, l, 1);
+	add_matrix(f, n, u, 1);
+	fuzz_csr(f, n, n, true);
+	fuzz_csr(f, n, n, true);
+}
+
+void fuzz_hand_cusolverRfBatchZeroPivot(struct fuzz_call *f)
+{
+	fuzz_object(f, QCU_LIB_CUSOLVER_RF);
+	fuzz_out(f, fuzz_bounded(f, 32, 0, 64) * sizeof(int));
+}
+
+static void ask_for_factors(struct fuzz_call *f, unsigned int matrices)
+{
+	fuzz_object(f, QCU_LIB_CUSOLVER_RF);
+	fuzz_out(f, 3 * sizeof(int64_t));
+	while (matrices--) {
+		fuzz_out(f, fuzz_bounded(f, 32, 0, 64) * sizeof(int));
+		fuzz_out(f, fuzz_bounded(f, 32, 0, 64) * sizeof(int));
+		fuzz_out(f, fuzz_bounded(f, 32, 0, 64) * sizeof(double));
+	}
+}
+
+void fuzz_hand_cusolverRfExtractBundledFactorsHost(struct fuzz_call *f)
+{
+	ask_for_factors(f, 1);
+}
+
+void fuzz_hand_cusolverRfExtractSplitFactorsHost(struct fuzz_call *f)
+{
+	ask_for_factors(f, 2);
 }
