@@ -13,8 +13,19 @@
 #include "qcu-library/loader/fingerprint.h"
 
 #include "qcu-library/loader/fingerprints.inc"
+#include "qcu-library/loader/fingerprints_older.inc"
+
+static const struct qcul_fingerprints known_older = {
+	.prints = prints_older,
+	.count = sizeof(prints_older) / sizeof(prints_older[0]),
+	.names = names_older,
+	.names_count = sizeof(names_older) / sizeof(names_older[0]),
+	.holes = holes_older,
+	.runs = runs_older,
+};
 
 const struct qcul_fingerprints qcul_fingerprints_known = {
+	.older = &known_older,
 	.prints = prints,
 	.count = sizeof(prints) / sizeof(prints[0]),
 	.names = names,
@@ -32,7 +43,7 @@ const struct qcul_fingerprints qcul_fingerprints_known = {
 /* One search. */
 struct search {
 	const struct qcul_elf *e;
-	const struct qcul_fingerprints *all;
+	const struct qcul_fingerprints *all, *found_in;
 	uint64_t filter[(1u << FILTER_BITS) / 64];
 	const struct qcul_fingerprint *found, *changed;
 	uint64_t addr; /* of the found code */
@@ -82,7 +93,8 @@ static bool is_unchanged(const struct qcul_fingerprints *all, const struct qcul_
 }
 
 /* A sample of that version lies at an address. Is it in the version's code? */
-static void follow_sample(struct search *s, const struct qcul_fingerprint *f, uint64_t addr)
+static void follow_sample(struct search *s, const struct qcul_fingerprints *all,
+			  const struct qcul_fingerprint *f, uint64_t addr)
 {
 	size_t offset;
 
@@ -90,14 +102,26 @@ static void follow_sample(struct search *s, const struct qcul_fingerprint *f, ui
 		return;
 	if (addr >= f->sample_at &&
 	    qcul_elf_offset(s->e, addr - f->sample_at, f->size, PF_X, &offset) &&
-	    is_unchanged(s->all, f, s->e->data + offset)) {
+	    is_unchanged(all, f, s->e->data + offset)) {
 		s->twice |= s->found != NULL;
 		s->found = f;
+		s->found_in = all;
 		s->addr = addr - f->sample_at;
 		return;
 	}
 	s->changed = f;
 	s->false_samples++;
+}
+
+static void follow_samples(struct search *s, uint64_t hash, uint64_t addr)
+{
+	const struct qcul_fingerprints *all;
+	size_t i;
+
+	for (all = s->all; all; all = all->older)
+		for (i = 0; i < all->count; i++)
+			if (all->prints[i].sample == hash)
+				follow_sample(s, all, &all->prints[i], addr);
 }
 
 static void search_code(struct search *s, const struct qcul_elf_range *part)
@@ -115,11 +139,8 @@ static void search_code(struct search *s, const struct qcul_elf_range *part)
 	     p += QCUL_CODE_ALIGN, addr += QCUL_CODE_ALIGN) {
 		h = qcul_fingerprint_hash(0, p, SAMPLE_BYTES);
 		i = h >> (64 - FILTER_BITS);
-		if (!(s->filter[i / 64] >> i % 64 & 1))
-			continue;
-		for (i = 0; i < s->all->count; i++)
-			if (s->all->prints[i].sample == h)
-				follow_sample(s, &s->all->prints[i], addr);
+		if (s->filter[i / 64] >> i % 64 & 1)
+			follow_samples(s, h, addr);
 	}
 }
 
@@ -129,10 +150,10 @@ static void take_starts(const struct search *s, struct qcul_linked *l)
 	size_t i;
 
 	l->count = 0;
-	for (i = 0; i < s->all->names_count && l->count < QCUL_SITES_MAX; i++)
+	for (i = 0; i < s->found_in->names_count && l->count < QCUL_SITES_MAX; i++)
 		if (s->found->starts[i] != QCUL_NO_START)
 			l->sites[l->count++] = (struct qcul_site){
-				.name = s->all->names[i],
+				.name = s->found_in->names[i],
 				.addr = s->addr + (uint64_t)s->found->starts[i] * QCUL_CODE_ALIGN,
 				.size = QCUL_SITE_BYTES,
 			};
@@ -155,6 +176,7 @@ void qcul_fingerprint_find(const struct qcul_elf *e, const struct qcul_fingerpri
 			   struct qcul_linked *l)
 {
 	struct search s = {.e = e, .all = all};
+	const struct qcul_fingerprints *set, *first = all;
 	struct qcul_elf_range part;
 	size_t i, left = e->size;
 
@@ -162,11 +184,12 @@ void qcul_fingerprint_find(const struct qcul_elf *e, const struct qcul_fingerpri
 		snprintf(l->what, sizeof(l->what), "the file is cut off");
 		return;
 	}
-	for (i = 0; i < all->count; i++) {
-		size_t bit = all->prints[i].sample >> (64 - FILTER_BITS);
+	for (set = all; set; first = set, set = set->older)
+		for (i = 0; i < set->count; i++) {
+			size_t bit = set->prints[i].sample >> (64 - FILTER_BITS);
 
-		s.filter[bit / 64] |= (uint64_t)1 << bit % 64;
-	}
+			s.filter[bit / 64] |= (uint64_t)1 << bit % 64;
+		}
 	for (i = 0; qcul_elf_next_code(e, &i, &part) && part.size <= left;) {
 		search_code(&s, &part);
 		left -= part.size;
@@ -183,6 +206,6 @@ void qcul_fingerprint_find(const struct qcul_elf *e, const struct qcul_fingerpri
 			 "its code is like that of CUDA %s but not the same", s.changed->version);
 	} else {
 		snprintf(l->what, sizeof(l->what), "its code is that of no CUDA from %s to %s",
-			 all->prints[0].version, all->prints[all->count - 1].version);
+			 first->prints[0].version, all->prints[all->count - 1].version);
 	}
 }

@@ -36,6 +36,7 @@ struct qcul_fingerprint {
  * and the hole before. It has 4 bytes, or 7 if the number is odd.
  */
 struct qcul_fingerprints {
+	const struct qcul_fingerprints *older; /* a table of earlier versions, or NULL */
 	const struct qcul_fingerprint *prints;
 	size_t count;
 	const char *const *names; /* in the order of strcmp */

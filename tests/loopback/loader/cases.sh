@@ -295,8 +295,22 @@ case_stripped_ways() {
 
 # Each version that has fingerprints, with the headers of CUDA 13.0 and 12.9: what the program calls is the same.
 case_stripped_versions() {
+	links_versions 12.9.37 12.9 13.0 13.1 13.2 13.3 13.4.49 13.4 13.5
+}
+
+# Debian has these. Other linkers and other flags keep their code, too.
+case_stripped_older() {
+	local ld
+	links_versions 12.4 12.5
+	for ld in gold lld mold; do
+		g++ "-fuse-ld=$ld" -shared -o "$tmp/nothing" -x c /dev/null 2>/dev/null || { echo "there is no ld.$ld"; continue; }
+		links 12 "older-$ld" "-fuse-ld=$ld" -Wl,--gc-sections,-O2 "$B/linked_12.o" "$(archive 12.5)"
+	done
+}
+
+links_versions() {
 	local v runtime major
-	for v in 12.9.37 12.9 13.0 13.1 13.2 13.3 13.4.49 13.4 13.5; do
+	for v; do
 		runtime=$(archive $v) || exit 77
 		major=${v%%.*}
 		links "$major" "pie-$v" -pie "$B/linked_$major.o" "$runtime"

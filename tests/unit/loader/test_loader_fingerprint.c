@@ -37,8 +37,12 @@ static struct qcul_fingerprint print[] = {
 	 .count_holes = 3,
 	 .starts = start},
 };
-static const struct qcul_fingerprints all = {
-	.prints = print, .count = 2, .names = name, .names_count = 3, .holes = hole, .runs = run};
+/* The code's own print is in the table of older versions, or not. */
+static const struct qcul_fingerprints tables[2][2] = {
+	{{&tables[0][1], print + 1, 1, name, 3, hole, run}, {NULL, print, 1, name, 3, hole, run}},
+	{{&tables[1][1], print, 1, NULL, 0, NULL, NULL}, {NULL, print + 1, 1, name, 3, hole, run}},
+};
+static const struct qcul_fingerprints *all = tables[0];
 
 static struct elf_file file;
 static struct qcul_linked linked;
@@ -87,7 +91,7 @@ static bool find_in(size_t size)
 	linked.state = QCUL_LINKED_STRIPPED;
 	if (qcul_elf_open(&e, file.data, size))
 		return false;
-	qcul_fingerprint_find(&e, &all, &linked);
+	qcul_fingerprint_find(&e, all, &linked);
 	assert_int_equal(linked.state == QCUL_LINKED_FOUND, !*linked.what);
 	assert_int_equal(linked.state == QCUL_LINKED_FOUND, linked.count > 0);
 	return linked.state == QCUL_LINKED_FOUND;
@@ -277,13 +281,20 @@ static void it_is_found(void **state)
 	}
 }
 
-/* The numbers of NVIDIA's versions: each function has room for a jump, and a place of its own. */
-static void the_known_versions(void **state)
+static void it_is_an_older_version(void **state)
 {
-	const struct qcul_fingerprints *k = &qcul_fingerprints_known;
+	all = tables[1];
+	it_is_found(state);
+	file.data[ELF_FILE_CODE + AT + 600] ^= 1;
+	assert_refused(changed);
+	all = tables[0];
+}
+
+/* The numbers of NVIDIA's versions: each function has room for a jump, and a place of its own. */
+static void check_known(const struct qcul_fingerprints *k)
+{
 	size_t i, n, j;
 
-	(void)state;
 	assert_true(k->names_count < QCUL_SITES_MAX);
 	for (n = 1; n < k->names_count; n++)
 		assert_true(strcmp(k->names[n - 1], k->names[n]) < 0);
@@ -316,6 +327,16 @@ static void the_known_versions(void **state)
 	}
 }
 
+static void the_known_versions(void **state)
+{
+	const struct qcul_fingerprints *k;
+
+	(void)state;
+	assert_non_null(qcul_fingerprints_known.older);
+	for (k = &qcul_fingerprints_known; k; k = k->older)
+		check_known(k);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -329,6 +350,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_code),
 		cmocka_unit_test(parts_that_overlap),
 		cmocka_unit_test(it_is_found),
+		cmocka_unit_test(it_is_an_older_version),
 		cmocka_unit_test(the_known_versions),
 	};
 
