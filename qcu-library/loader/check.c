@@ -25,9 +25,10 @@ enum { RUNS = 0, DOES_NOT_RUN = 1, CANNOT_TELL = 2, NO_CUDA = 3 };
  * NVIDIA's libraries, by the beginnings of their names. The first that fits counts.
  *
  * OURS: it runs only where qCUDA has it. PLAIN: it needs neither GPU nor driver, so it works in the
- * guest as it is. OWN: the runtime is in it, so it is served as a program is, if it is there.
+ * guest as it is. OWN: the runtime is in it, so it is served as a program is, if it is there. IDLE:
+ * it can be loaded as it is, and its functions fail.
  */
-enum whose { OURS, PLAIN, OWN };
+enum whose { OURS, PLAIN, OWN, IDLE };
 static const struct {
 	const char *prefix;
 	enum whose whose;
@@ -37,7 +38,7 @@ static const struct {
 	{"libcublas", OURS},	   {"libcudnn", OURS},	      {"libcufft", OURS},
 	{"libcurand.so.", OURS},   {"libcusparse", OURS},     {"libcusolver", OURS},
 	{"libcutensor", OWN},	   {"libnccl.so.", OURS},     {"libcufile", OURS},
-	{"libcupti.so.", OURS},	   {"libnpp", OWN},	      {"libnvjpeg", OWN},
+	{"libcupti.so.", IDLE},	   {"libnpp", OWN},	      {"libnvjpeg", OWN},
 	{"libnvidia-", OURS},	   {"libnvblas.so.", OURS},   {"libnvcuvid.so.", OURS},
 	{"libnvinfer", OURS},	   {"libnvonnx", OURS},	      {"libnvoptix", OURS},
 	{"libnvperf", OURS},	   {"libnvshmem", OWN},	      {"libnvcomp", OWN},
@@ -139,6 +140,9 @@ static void say_libraries(const struct qcul_elf *e, struct needs *n)
 		} else if (nvidia[k].whose == OWN) {
 			n->own++;
 			what = "NVIDIA's own, which is not looked at here";
+		} else if (nvidia[k].whose == IDLE) {
+			n->own++;
+			what = "NVIDIA's own can be loaded, and its functions fail";
 		} else {
 			n->missing++;
 			what = "qCUDA does not have it";
@@ -263,7 +267,7 @@ static void say_call_fact(const char *library, const char *name, bool lacking)
 
 static const char *whose_library(const char *name)
 {
-	static const char *const words[] = {"missing", "plain", "own"};
+	static const char *const words[] = {"missing", "plain", "own", "idle"};
 	size_t k = index_in_nvidia(name);
 
 	if (k == NVIDIA)

@@ -242,14 +242,19 @@ def case_in_turn():
 
 
 def case_calls():
+    library(f"{TMP}/i/libcupti.so.13")
+    user = library(f"{TMP}/i/libuser.so", "", f"{TMP}/i/libcupti.so.13", "-Wl,-rpath,$ORIGIN")
+    for path in TMP + "/i", user:
+        check(path, 0, "libuser.so: runs in part", "can be loaded and does not work: libcupti.so.13")
     code = "".join(f"int {f}(void); int call_{f}(void) {{ return {f}(); }}\n"
                    for f in ("cublasXtSspmm", "cublasCreate_v2", "cublasNever"))
     code += "int cublasWeak(void) __attribute__((weak)); int weak(void) { return cublasWeak(); }"
     ours = BUILD + "/qcu-library/libcublas.so.13"
     library(TMP + "/f/liblater.so", code, ours, "-Wl,-z,lazy")
-    check(TMP + "/f", 0, 'calls that answer "not supported": cublasXtSspmm\n', "calls that qCUDA does not have: cublasNever\n")
+    check(TMP + "/f", 0, "liblater.so: runs in part", "1 with CUDA: 0 run and 1 in part, 0 do not",
+          'calls that answer "not supported": cublasXtSspmm\n', "calls that qCUDA does not have: cublasNever\n")
     library(TMP + "/g/libnow.so", code, ours, "-Wl,-z,now")
-    check(TMP + "/g", 1, "it cannot be loaded without cublasNever")
+    check(TMP + "/g", 1, "libnow.so: does not run", "it cannot be loaded without cublasNever")
     done = subprocess.run([BUILD + "/qcu-library/qcu-check", TMP + "/f/liblater.so"], capture_output=True, text=True)
     assert "calls cublasXtSspmm: libcublas.so.13 of qCUDA answers" in done.stdout, done.stdout
     assert "calls cublasNever: libcublas.so.13 of qCUDA does not have it" in done.stdout, done.stdout
@@ -284,6 +289,16 @@ def case_by_name():
           "loads by name (qCUDA has it): libcublas.so.13, libcuda.so\n")
     done = subprocess.run(["scripts/qcu", "check", "--all", "--json", TMP + "/f"], capture_output=True, text=True, env=ENV)
     assert json.loads(done.stdout)["files"][0]["by_name"]["libcupti.so.13"] == "missing", done.stdout
+    # What a census needs of a file: its names, and where its libraries are.
+    library(TMP + "/away/libother.so.1")
+    library(TMP + "/away/libcublas.so.11")
+    library(TMP + "/n/libhere.so")
+    library(TMP + "/n/libuser.so", "", *(f"{TMP}/{n}" for n in ("n/libhere.so", "away/libother.so.1", "away/libcublas.so.11")), "-lc")
+    done = subprocess.run(["scripts/qcu", "check", "--all", "--json", TMP + "/n"], capture_output=True, text=True, env=ENV)
+    said = json.loads(done.stdout)
+    assert [o["names"] for o in said["others"]] == [["libhere.so"]], said
+    assert said["files"][0]["needs"] == {"libhere.so": "here", "libother.so.1": "absent", "libcublas.so.11": "missing",
+                                         "libc.so.6": "system"}, said
 
 
 try:
