@@ -213,6 +213,18 @@ write_users() {
 	} >"$tmp/stage/etc/group"
 }
 
+# What the caller has closed is closed for the program, too. The guest's own /dev/null and /dev/full stand for ours.
+write_streams() {
+	local fd
+	for fd in 0 1 2; do
+		case ${streams[fd]} in
+		closed) echo "exec $fd>&-" ;;
+		1:3) echo "exec $fd<>/dev/null" ;;
+		1:7) echo "exec $fd<>/dev/full" ;;
+		esac
+	done
+}
+
 # terminal: prints what starts a program on a terminal of the guest, of the size of ours.
 terminal() {
 	local rows cols
@@ -224,6 +236,7 @@ terminal() {
 write_enter() {
 	local a groups=
 	write_environment
+	write_streams
 	[ "$uid" -eq 0 ] || groups=$(id -G | tr ' ' ,)
 	printf 'exec /qcu/run/enter /root/new %s %s %s %s' "$uid" "$([ "$uid" -eq 0 ] && echo 0 || echo "$gid")" \
 		"$(quote "$groups")" "$(quote "$cwd")"
@@ -241,6 +254,7 @@ write_program() {
 		return
 	fi
 	write_environment
+	write_streams
 	echo "cd $(quote "$cwd") || exit 127"
 	if [ "$mode" = vm ]; then
 		printf 'exec sh /qcu/run/script'

@@ -242,11 +242,21 @@ await_device() {
 	exit 2
 }
 
-# Carries the guest's output. Output that cannot be written, for example on a full disk, is lost, and
-# the program goes on, as it would here. The exception is a signal: when nobody reads any more,
-# SIGPIPE ends cat, and this process ends too.
+# Carries the guest's output from the pipe $0, also to $2 if that is given. If it cannot be written, for example on a
+# full disk, the reason is written to $1, the rest is thrown away, and the program goes on. The exception: when nobody
+# reads any more, SIGPIPE or EPIPE ends this process.
 # shellcheck disable=SC2016
-carry_output='exec 3<"$0"; setpriv --pdeathsig KILL cat <&3 2>/dev/null && exit; [ $? -lt 128 ] || exit; exec cat <&3 >/dev/null'
+carry_output='
+	trap "" XFSZ
+	exec 3<"$0" 4>&1
+	why=$(setpriv --pdeathsig KILL ${2:+tee} ${2:-cat} <&3 2>&1 >&4) && exit
+	code=$?
+	[ $code -lt 128 ] || exit $code
+	case $why in
+	*"Broken pipe") exit 141 ;;
+	esac
+	echo "${why##*: }" >"$1"
+	exec cat <&3 >/dev/null 4>&-'
 
 # comma VALUE: quotes VALUE for use inside a QEMU option.
 comma() {
@@ -330,9 +340,9 @@ start_vm() {
 	done
 	log_pipe qemu.log leave_out_sockets
 	# Each of these processes waits in open() until QEMU opens the other end of its pipe.
-	(mortal sh -c "$carry_output" "$tmp/out") &
+	(mortal sh -c "$carry_output" "$tmp/out" "$tmp/out.lost") &
 	stdout_pid=$!
-	(mortal sh -c "$carry_output" "$tmp/err") >&"$notes" &
+	(mortal sh -c "$carry_output" "$tmp/err" "$tmp/err.lost") >&"$notes" &
 	stderr_pid=$!
 	{ exec {user_in}<&0; } 2>/dev/null || exec {user_in}</dev/null
 	# shellcheck disable=SC2016
@@ -405,10 +415,18 @@ check_health() {
 		say 'nobody reads the output any more'
 		exit 141
 	fi
+	say_lost
 	check_time
 	if [ -z "$running" ] && [ $((${EPOCHREALTIME/./} - launched)) -ge $((slow * 120000000)) ]; then
 		fail "the guest does not start within $((slow * 120)) s" "$tmp/console"
 	fi
+}
+
+# Says once that output could not be written.
+say_lost() {
+	[ -z "$said_lost" ] && [ -s "$tmp/out.lost" ] || return 0
+	said_lost=1
+	note "the output cannot be written: $(cat "$tmp/out.lost"); what the program says from here on is lost"
 }
 
 # The VM's normal end: first QEMU ends, then the output that is left in the pipes is
@@ -427,6 +445,7 @@ finish_vm() {
 	qemu_pid=
 	wait "$stdout_pid" "$stderr_pid" 2>/dev/null || true
 	stdout_pid='' stderr_pid=''
+	say_lost
 	if [ -n "$use_device" ]; then
 		for _ in {1..500}; do
 			alive "$device_pid" || break
@@ -444,7 +463,7 @@ finish_vm() {
 
 run_vm() {
 	local line part='' code rc
-	running='' stdout_code='' checked=$launched
+	running='' stdout_code='' said_lost='' checked=$launched
 	while :; do
 		rc=0
 		IFS= read -r -t 0.2 -n 1000 -u "$status" line || rc=$?
@@ -480,6 +499,9 @@ run_vm() {
 	finish_vm
 	if [ "$code" -gt 128 ]; then
 		say "the program was ended by signal $((code - 128))"
+	fi
+	if [ "$code" -eq 0 ] && [[ -s $tmp/out.lost || -s $tmp/err.lost ]]; then
+		code=125
 	fi
 	exit "$code"
 }
