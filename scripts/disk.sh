@@ -16,6 +16,7 @@ check_disk() {
 	[ "$mode" = vm ] || die "--disk belongs to the vm command (try --help)"
 	[ -z "$script" ] || die "--script does not go with --disk: it is for the little guest, which has no disk"
 	[ ${#with[@]} -eq 0 ] || die "--with does not go with --disk; share a folder with --share"
+	[ ${#volumes[@]} -eq 0 ] || die "-v does not go with --disk; share a folder with --share"
 	[ -z "$klog" ] || die "--klog does not go with --disk: what the kernel says is on the console"
 	[ ${#module_args[@]} -eq 0 ] || die "--chunk and --module-arg do not go with --disk: the guest loads its own module"
 	[ ${#args[@]} -eq 0 ] || die "--disk takes no program: ${args[0]} (try --help)"

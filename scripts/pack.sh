@@ -347,6 +347,7 @@ pack_programs() {
 	[ ! -e "$library" ] || to_link+=("$library")
 	[ ${#to_link[@]} -eq 0 ] || pack_libraries "${to_link[@]}"
 	[ -z "$opencl" ] || pack_opencl
+	pack_named_files
 }
 
 pack_guest() {
@@ -392,12 +393,13 @@ pack_guest() {
 		home=${HOME:-}
 		! is_shared "$home" || home=
 		echo "user=$user uid=$uid gid=$gid home=$(quote "${home%/}")"
-		echo "share=$(quote "$share")"
+		echo "share=$(quote "$share") volumes=${volume_host:+1}"
 		echo "other_root=${other_root:+1}"
 		echo "vulkan=${vulkan:+1}"
 		echo "module=$use_module"
 		echo "module_args=$(quote "${module_args[*]}")"
 	} >"$tmp/stage/qcu/run/conf"
+	write_mounts >"$tmp/stage/qcu/run/mounts"
 	write_program >"$tmp/stage/qcu/run/program"
 	{
 		cat "$guest_dir/base.cpio" ${vulkan:+"$guest_dir/vulkan.cpio"}

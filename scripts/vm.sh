@@ -38,6 +38,7 @@ confined() {
 		"${disk_files[@]}" ${seed:+--read "$seed"} ${packages:+--read "$packages"}
 	)
 	if [ ${#files[@]} -gt 0 ]; then
+		confine_volumes
 		mapfile -t -O ${#files[@]} files < <(vulkan_files && vulkan_starts)
 	fi
 	vulkan_environment
@@ -314,15 +315,7 @@ start_vm() {
 		# instructions on bytes. Emulation runs these byte by byte, three times slower.
 		q+=(-accel tcg,thread=single -cpu max,-erms,-fsrm)
 	fi
-	if [ -n "$share" ]; then
-		q+=(-fsdev "local,id=share,path=$(comma "$share"),security_model=none,multidevs=remap"
-			-device virtio-9p-pci,fsdev=share,mount_tag=qcu)
-		[ -z "$sandbox" ] || q+=(-trace v9fs_mknod)
-	fi
-	if [ -n "$other_root" ]; then
-		q+=(-fsdev "local,id=root,path=$(comma "$other_root"),security_model=none,multidevs=remap,readonly=on"
-			-device virtio-9p-pci,fsdev=root,mount_tag=qcuroot)
-	fi
+	share_args
 	if [ -n "$use_device" ]; then
 		q+=(-chardev "socket,id=qcu,path=$t/qcu.sock")
 		# The general device gets the numbers that ours has by itself: docs/vm/qemu.md.
@@ -342,7 +335,8 @@ start_vm() {
 	# Each of these processes waits in open() until QEMU opens the other end of its pipe.
 	(mortal sh -c "$carry_output" "$tmp/out" "$tmp/out.lost") &
 	stdout_pid=$!
-	(mortal sh -c "$carry_output" "$tmp/err" "$tmp/err.lost") >&"$notes" &
+	[ -z "$typed" ] || log_pipe said
+	(mortal sh -c "$carry_output" "$tmp/err" "$tmp/err.lost" ${typed:+"$tmp/said.pipe"}) >&"$notes" &
 	stderr_pid=$!
 	{ exec {user_in}<&0; } 2>/dev/null || exec {user_in}</dev/null
 	# shellcheck disable=SC2016
@@ -500,6 +494,7 @@ run_vm() {
 	if [ "$code" -gt 128 ]; then
 		say "the program was ended by signal $((code - 128))"
 	fi
+	[ "$code" -eq 0 ] || say_what_is_missing
 	if [ "$code" -eq 0 ] && [[ -s $tmp/out.lost || -s $tmp/err.lost ]]; then
 		code=125
 	fi

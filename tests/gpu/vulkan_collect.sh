@@ -111,7 +111,8 @@ take_debian() {
 # take_qcu: a small checkout, in which everything is built.
 take_qcu() {
 	local f d guest
-	mkdir -p $to/{scripts/vulkan,perf,guest} $to/tests/gpu
+	mkdir -p $to/{scripts/vulkan,scripts/launcher,perf,guest} $to/tests/gpu
+	cp -p scripts/launcher/*.sh $to/scripts/launcher/
 	for f in qcu qcu-run trace doctor lib.sh vm.sh pack.sh disk.sh scan-klog vulkan/{vulkan.sh,render-server,for-domain}; do
 		cp -p scripts/$f $to/scripts/$f || bad "there is no scripts/$f"
 	done
