@@ -105,12 +105,13 @@ watch_temporary() {
 
 # size_to_kb SIZE: prints how many KiB a size such as 2G is.
 size_to_kb() {
-	local n=${1%[KMGkmg]}
-	[[ $1 =~ ^[0-9]{1,9}[KMGkmg]?$ ]] || return 1
+	local n=${1%[KMGTkmgt]}
+	[[ $1 =~ ^[0-9]{1,9}[KMGTkmgt]?$ ]] || return 1
 	case $1 in
 	*[Kk]) echo "$((10#$n))" ;;
 	*[Mm]) echo "$((10#$n * 1024))" ;;
 	*[Gg]) echo "$((10#$n * 1024 * 1024))" ;;
+	*[Tt]) echo "$((10#$n * 1024 * 1024 * 1024))" ;;
 	*) echo "$((10#$n / 1024))" ;;
 	esac
 }
