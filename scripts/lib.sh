@@ -20,7 +20,71 @@ dist=trixie # this release of Debian has QEMU 10.0
 # shell's own messages.
 notes=2
 note() {
+	local again=$progress_text
+	progress_end
 	echo "$self: $*" >&"$notes"
+	[ -z "$again" ] || progress "$again"
+}
+
+# terminal_obeys FD: is a terminal there that understands escape sequences?
+terminal_obeys() {
+	[ -t "$1" ] && [ "${TERM:-dumb}" != dumb ]
+}
+
+# progress TEXT: from the third second on, the last line of the terminal has TEXT and how long it takes already. The line
+# is gone after progress_end, and when the script ends.
+progress_pid='' progress_text=''
+progress() {
+	progress_end
+	[ $BASHPID -eq $$ ] && terminal_obeys "$notes" || return 0
+	progress_text=$1
+	tell_progress "$1" >&"$notes" 2>/dev/null &
+	progress_pid=$!
+}
+
+progress_end() {
+	# Some parts of a script run in processes of their own.
+	[ -n "$progress_pid" ] && [ $BASHPID -eq $$ ] || return 0
+	kill "$progress_pid" 2>/dev/null || true
+	wait "$progress_pid" 2>/dev/null || true
+	progress_pid='' progress_text=''
+}
+
+tell_progress() {
+	local shown='' s x
+	trap - EXIT HUP
+	trap 'printf "$shown"; exit' TERM INT
+	exec {x}<> <(:)
+	for ((s = 0; ; s++)); do
+		if [ $s -ge 2 ]; then
+			shown='\r\e[K'
+			printf '\r\e[K%s: %s (%d s)' "$self" "$1" "$s"
+		fi
+		read -r -t 1 -u "$x" || true
+		kill -0 $$ 2>/dev/null || kill -TERM "$BASHPID"
+	done
+}
+
+# long TEXT COMMAND...: runs COMMAND, whose output is for the user. On a terminal there is progress instead, and the end of
+# the output follows if COMMAND fails.
+long() {
+	local text=$1 log
+	shift
+	if ! terminal_obeys "$notes"; then
+		"$@" >&"$notes" 2>&1
+		return
+	fi
+	log=$(mktemp)
+	progress "$text"
+	if "$@" >"$log" 2>&1; then
+		progress_end
+		rm -f "$log"
+		return
+	fi
+	progress_end
+	tail -n 40 "$log" >&"$notes"
+	rm -f "$log"
+	return 1
 }
 
 # Every failure prints one sentence and ends with exit code 2.
@@ -50,6 +114,7 @@ at_exit() {
 }
 run_cleanups() {
 	local rc=$? i
+	progress_end
 	for ((i = ${#cleanups[@]} - 1; i >= 0; i--)); do
 		eval "${cleanups[i]}" || true
 	done

@@ -250,6 +250,7 @@ await_device() {
 carry_output='
 	trap "" XFSZ
 	exec 3<"$0" 4>&1
+	[ -z "$3" ] || : <"$3"
 	why=$(setpriv --pdeathsig KILL ${2:+tee} ${2:-cat} <&3 2>&1 >&4) && exit
 	code=$?
 	[ $code -lt 128 ] || exit $code
@@ -333,10 +334,12 @@ start_vm() {
 	done
 	log_pipe qemu.log leave_out_sockets
 	# Each of these processes waits in open() until QEMU opens the other end of its pipe.
-	(mortal sh -c "$carry_output" "$tmp/out" "$tmp/out.lost") &
+	local go=''
+	[ -z "$progress_pid" ] || { go=$tmp/go && mkfifo "$go"; }
+	(mortal sh -c "$carry_output" "$tmp/out" "$tmp/out.lost" '' "$go") &
 	stdout_pid=$!
 	[ -z "$typed" ] || log_pipe said
-	(mortal sh -c "$carry_output" "$tmp/err" "$tmp/err.lost" ${typed:+"$tmp/said.pipe"}) >&"$notes" &
+	(mortal sh -c "$carry_output" "$tmp/err" "$tmp/err.lost" "${typed:+"$tmp/said.pipe"}" "$go") >&"$notes" &
 	stderr_pid=$!
 	{ exec {user_in}<&0; } 2>/dev/null || exec {user_in}</dev/null
 	# shellcheck disable=SC2016
@@ -353,6 +356,12 @@ start_vm() {
 		<"$tmp/mon.in" >"$tmp/mon.out" 2>"$tmp/qemu.log.pipe") &
 	qemu_pid=$!
 	exec {write}>&-
+}
+
+# The progress of the boot leaves the terminal, and the program's output may come.
+show_output() {
+	progress_end
+	[ ! -p "$tmp/go" ] || exec {output_may_come}<>"$tmp/go"
 }
 
 # monitor COMMAND: sends COMMAND to QEMU's monitor and sets $answer to the answer.
@@ -471,6 +480,7 @@ run_vm() {
 			case $line in
 			run)
 				running=1
+				show_output
 				raw
 				say "the program starts after $(((${EPOCHREALTIME/./} - launched) / 1000)) ms"
 				;;
@@ -490,6 +500,7 @@ run_vm() {
 			part+=$line
 		fi
 	done
+	show_output
 	finish_vm
 	if [ "$code" -gt 128 ]; then
 		say "the program was ended by signal $((code - 128))"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Tests the launcher's help and sizes.
+# Tests the launcher's help, sizes, colours, and the progress that it shows on terminals.
 set -uo pipefail
 
 here=$(cd "$(dirname "$0")/../../.." && pwd)
@@ -69,5 +69,79 @@ for o in --root -v --share --mem --vram --gpu --help-all; do
 	"$qcu" run --help | grep -q -e "^  $o " || expect '' 'run --help' 'without' "$o"
 done
 case_done help
+
+# ---- terminals ----
+
+if ! command -v python3 >/dev/null; then
+	echo '@skip terminals there is no Python'
+	exit $((failed > 0))
+fi
+
+# on_terminal TERM COMMAND...: sets $code, $said and $screen.
+on_terminal() {
+	local json
+	json=$(TERM=$1 timeout -k 5 $((120 * slow)) python3 "$here/tests/vm/launcher/screen.py" "${@:2}")
+	code=$(python3 -c 'import json, sys; print(json.loads(sys.argv[1])["code"])' "$json")
+	said=$(python3 -c 'import json, sys; print(json.loads(sys.argv[1])["said"])' "$json")
+	screen=$(python3 -c 'import json, sys; print("\n".join(json.loads(sys.argv[1])["screen"]))' "$json")
+}
+colours() {
+	[[ $said == *$'\e'* ]] && echo coloured || echo plain
+}
+
+# Something is wrong in an empty root, which is said in red.
+mkdir empty
+on_terminal xterm "$here/scripts/doctor" --host --root empty
+expect '' 'doctor on a terminal' "$(colours)" coloured
+on_terminal dumb "$here/scripts/doctor" --host --root empty
+expect '' 'doctor with TERM=dumb' "$(colours)" plain
+on_terminal xterm env NO_COLOR=1 "$here/scripts/doctor" --host --root empty
+expect '' 'doctor with NO_COLOR' "$(colours)" plain
+on_terminal xterm env NO_COLOR= "$here/scripts/doctor" --host --root empty
+expect '' 'doctor with an empty NO_COLOR' "$(colours)" coloured
+case_done colours
+
+# QEMU waits, so the boot takes long.
+stopped=("$qcu" run --no-device --no-module --mem 512M --qemu-arg -S --timeout 6 /bin/true)
+on_terminal xterm "${stopped[@]}"
+expect '' 'exit code' "$code" 124
+[[ $said == *'qcu: starting the guest ('[2-9]* ]] || expect '' 'progress' "$said" 'starting the guest'
+expect '' 'the screen in the end' "$screen" "qcu: ended after $((6 * slow)) s"
+on_terminal dumb "${stopped[@]}"
+expect '' 'with TERM=dumb' "$screen" "qcu: ended after $((6 * slow)) s"
+expect '' 'with TERM=dumb' "$(colours)" plain
+"${stopped[@]}" >out 2>err
+expect '' 'without a terminal' "$(cat out err)" "qcu: ended after $((6 * slow)) s"
+case_done progress-of-a-boot
+
+printf '#!/bin/sh\nprintf "no newline "; echo out; echo err >&2; exit 5\n' >prog && chmod 755 prog
+on_terminal xterm "$qcu" run --no-device --no-module --mem 512M ./prog
+expect '' 'exit code' "$code" 5
+expect '' 'the screen in the end' "$(sort <<<"$screen")" "$(printf '%s\n' err 'no newline out')"
+case_done progress-and-output
+
+# What scripts build.
+cat >script <<'END'
+. "$1/scripts/lib.sh"
+hold() {
+	echo "much output"
+	sleep 4
+	return "$1"
+}
+note before
+long building hold 0
+note between
+long building hold 1 || note failed
+progress forgotten
+sleep 4
+END
+on_terminal xterm bash script "$here"
+[[ $said == *'bash: building ('[2-9]* || $said == *'script: building ('[2-9]* ]] || expect '' 'progress' "$said" building
+[[ $said == *': forgotten ('[2-9]* ]] || expect '' 'progress' "$said" forgotten
+expect '' 'the screen in the end' "$(sed 's/^[a-z]*: //' <<<"$screen")" "$(printf '%s\n' before between 'much output' failed)"
+on_terminal dumb bash script "$here"
+expect '' 'with TERM=dumb' "$(sed 's/^[a-z]*: //' <<<"$screen")" \
+	"$(printf '%s\n' before 'much output' between 'much output' failed)"
+case_done progress-of-a-build
 
 [ "$failed" -eq 0 ]
