@@ -10,7 +10,7 @@ LIBRARY_SRCS += $(addprefix qcu-library/device/,choose.c describe.c limits.c pee
 LIBRARY_SRCS += $(addprefix qcu-library/malloc/,arena.c malloc_hook.c malloc_region.c \
 	malloc_tree.c memmap.c ranges.c recycle.c register.c reserve.c window.c)
 LIBRARY_SRCS += $(addprefix qcu-library/memory/,array.c managed.c managed_alloc.c managed_copy.c managed_var.c \
-	ahead.c memory.c pinned.c slab.c pool.c texture.c)
+	ahead.c fault.c memory.c pinned.c slab.c pool.c texture.c)
 LIBRARY_SRCS += $(addprefix qcu-library/module/,by_host.c func.c module.c occupancy.c symbol.c)
 LIBRARY_SRCS += $(addprefix qcu-library/stream/,event.c green.c hostfunc.c launch.c query.c stream.c)
 LIBRARY_SRCS += $(addprefix qcu-library/libs/,call.c create.c object.c pack.c seen.c)

@@ -329,6 +329,11 @@ BE_OP(cond_destroy, struct be *be, struct be_cond *c) /* queued work still compl
 BE_OP(print_read, struct be *be, void *buf, size_t max, size_t *got)
 /* The same for the text of failed assertions, which belongs on stderr. */
 BE_OP(assert_read, struct be *be, void *buf, size_t max, size_t *got)
+/*
+ * The same for struct qcu_fault, where the first kernel has failed. There is at most one in
+ * the life of a backend, which is copied whole or not at all.
+ */
+BE_OP(fault_read, struct be *be, void *buf, size_t max, size_t *got)
 
 #undef BE_OP
 #undef BE_OP_OF

@@ -10,11 +10,11 @@
 #include "include/qcuerror.h"
 #include "qcu-library/link/link.h"
 
-/* The error may have an explanation: the text of an assertion, or why the software GPU cannot run a
- * kernel. */
+/* The error may have an explanation: the text of an assertion, where a kernel failed, or why the
+ * software GPU cannot run it. */
 static bool explained(cudaError_t err)
 {
-	return err == cudaErrorAssert || err == cudaErrorNoKernelImageForDevice ||
+	return qcul_sticky(err) || err == cudaErrorNoKernelImageForDevice ||
 	       err == cudaErrorInvalidKernelImage || err == cudaErrorInvalidPtx ||
 	       err == cudaErrorNotSupported;
 }

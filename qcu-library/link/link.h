@@ -341,6 +341,8 @@ bool qcul_pack_args(void *to, size_t room, const struct qcu_param *params, uint3
 extern atomic_bool qcul_printed;
 /* Writes this output to stdout. Called where CUDA does so: at the end of calls that wait. */
 void qcul_print_flush(void);
+/* Who makes a text of where a kernel failed, and writes it to stderr. */
+void qcul_faults_told_by(void (*tell)(struct qcu_fault *fault));
 
 /* ---- misc.c ---- */
 

@@ -10,7 +10,11 @@
 #include "qcu-library/link/link.h"
 
 static struct {
-	char text[64 << 10];
+	union {
+		char text[64 << 10];
+		struct qcu_fault fault;
+	} from;
+	void (*tell_fault)(struct qcu_fault *fault);
 } process;
 QCUL_AT_FORK(QCUL_FORK_PRINT)
 
@@ -19,10 +23,10 @@ static size_t fetch_printed_text(uint32_t channel)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_PRINT_READ);
 
-	cmd.print_read.buf.addr = (uint64_t)(uintptr_t)process.text;
-	cmd.print_read.buf.len = sizeof(process.text);
+	cmd.print_read.buf.addr = (uint64_t)(uintptr_t)process.from.text;
+	cmd.print_read.buf.len = sizeof(process.from.text);
 	cmd.print_read.channel = channel;
-	if (qcul_send(&cmd, 1) != cudaSuccess || cmd.print_read.got > sizeof(process.text))
+	if (qcul_send(&cmd, 1) != cudaSuccess || cmd.print_read.got > sizeof(process.from.text))
 		return 0;
 	return cmd.print_read.got;
 }
@@ -40,7 +44,14 @@ static void flush_errors(void)
 	if (qcul_broken())
 		(void)qcul_send(&cmd, 1);
 	while ((got = fetch_printed_text(QCU_PRINT_ERR)) > 0)
-		fwrite(process.text, 1, got, stderr);
+		fwrite(process.from.text, 1, got, stderr);
+	if (fetch_printed_text(QCU_PRINT_FAULT) == sizeof(process.from.fault))
+		process.tell_fault(&process.from.fault);
+}
+
+void qcul_faults_told_by(void (*tell)(struct qcu_fault *fault))
+{
+	process.tell_fault = tell;
 }
 
 void qcul_print_flush(void)
@@ -52,7 +63,7 @@ void qcul_print_flush(void)
 	pthread_mutex_lock(&at_fork.lock);
 	if (atomic_exchange(&qcul_printed, false)) {
 		while ((got = fetch_printed_text(QCU_PRINT_OUT)) > 0)
-			fwrite(process.text, 1, got, stdout);
+			fwrite(process.from.text, 1, got, stdout);
 		fflush(stdout);
 		flush_errors();
 	}

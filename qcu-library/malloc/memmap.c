@@ -69,6 +69,24 @@ struct qcul_range qcul_mem_find(const void *addr)
 	return range;
 }
 
+bool qcul_mem_near(uint64_t addr, struct qcul_range *range)
+{
+	const struct qcul_range *before, *after;
+
+	qcul_mem_lock();
+	after = qcul_ranges_after(&process.ranges, addr);
+	before = after ? after - 1 : process.ranges.v + process.ranges.count - 1;
+	if (!process.ranges.count || before < process.ranges.v)
+		before = NULL;
+	if (before && after && addr - before->start >= before->len &&
+	    after->start - addr < addr - before->start - before->len)
+		before = NULL;
+	if (before || after)
+		*range = before ? *before : *after;
+	qcul_mem_unlock();
+	return before || after;
+}
+
 bool qcul_mem_overlap_locked(const struct qcul_range *range, struct qcul_range *other)
 {
 	const struct qcul_range *found;

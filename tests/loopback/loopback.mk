@@ -9,7 +9,7 @@ LOOPBACK_C += bad_fatbin array_handles cuda135 graph_conditional graph_memory li
 LOOPBACK_C += $(if $(SAN),,driver_malloc exit)
 # libcudart.so.12 is not built with them.
 LOOPBACK_C += $(if $(SAN),,cuda12)
-LOOPBACK_CU := answers graph_commands graph_host kernels memory_check per_thread plugin window_taken
+LOOPBACK_CU := answers fault_places graph_commands graph_host kernels memory_check per_thread plugin window_taken
 LOOPBACK_TESTS += $(LOOPBACK_C) $(if $(SAN),,$(LOOPBACK_CU))
 
 # Tests of malloc. Not under a sanitizer: its own malloc would be called instead of ours.
@@ -49,13 +49,16 @@ $(B)/tests/loopback/malloc_arm.so: $(call loopback_objs,malloc_arm)
 	$(RUN) $(CC) $(LDFLAGS) -shared -o $@ $<
 
 $(B)/tests/loopback/memory_check: NVCC_FLAGS := -rdc=true -lineinfo -gencode arch=compute_75,code=compute_75 \
-	tests/loopback/memory_check_unit.cu
-$(B)/tests/loopback/memory_check: tests/loopback/memory_check_unit.cu
+	tests/loopback/faults/memory_check_unit.cu
+$(B)/tests/loopback/memory_check: tests/loopback/faults/memory_check_unit.cu
+$(B)/tests/loopback/fault_places: NVCC_FLAGS := -lineinfo -gencode arch=compute_75,code=compute_75
 $(B)/tests/loopback/per_thread: NVCC_FLAGS := --default-stream per-thread
-$(LOOPBACK_CU:%=$(B)/tests/loopback/%): $(B)/tests/loopback/%: tests/loopback/%.cu \
-		tests/loopback/check.h tests/loopback/commands.h $(B)/loopback/libcudart.so.13 | cudart-header
+LOOPBACK_CU_SRCS := $(wildcard tests/loopback/*.cu tests/loopback/*/*.cu)
+$(foreach t,$(LOOPBACK_CU),$(eval $(B)/tests/loopback/$(t): $(filter %/$(t).cu,$(LOOPBACK_CU_SRCS))))
+$(LOOPBACK_CU:%=$(B)/tests/loopback/%): $(B)/tests/loopback/%: tests/loopback/check.h \
+		tests/loopback/commands.h $(B)/loopback/libcudart.so.13 | cudart-header
 	@mkdir -p $(@D)
-	$(RUN) $(NVCC_TEST) -cudart shared $(NVCC_FLAGS) -o $@ $< $(LOOPBACK_LINK) \
+	$(RUN) $(NVCC_TEST) -I. -cudart shared $(NVCC_FLAGS) -o $@ $(filter %/$*.cu,$^) $(LOOPBACK_LINK) \
 		-Xlinker '-rpath=$$ORIGIN/../../loopback'
 
 $(B)/tests/loopback/plugin: $(B)/tests/loopback/plugin.so

@@ -70,6 +70,8 @@ int soft_ptx_error(struct be *be, enum ptx_status st, const struct ptx_diag *dia
 		return err;
 	if (diag->line)
 		snprintf(line, sizeof(line), " (PTX line %u)", diag->line);
+	if (ptx_is_fault(st) && diag->place.kernel)
+		soft_fault(be, err, &diag->place);
 	if (st == PTX_UNSUPPORTED || st == PTX_INVALID_PTX)
 		soft_tell(be, "%s%s: %s", ptx_status_name(st), line, diag->text);
 	else

@@ -2,7 +2,8 @@
 /*
  * Buffers for what kernels print, until the guest program fetches it. As on a GPU, a buffer has a
  * fixed size, and if the program does not fetch in time, the oldest output is lost. Here it is
- * always whole lines that are lost. Lines for the operator go to complain().
+ * always whole lines that are lost. Lines for the operator go to complain(). Where the first kernel
+ * has failed is kept here, too.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -174,4 +175,46 @@ int soft_print_read(struct be *be, void *buf, size_t max, size_t *got)
 int soft_assert_read(struct be *be, void *buf, size_t max, size_t *got)
 {
 	return read_out(&be->complaints, buf, max, got);
+}
+
+static void keep_text(char *to, size_t size, const char *text)
+{
+	if (text)
+		snprintf(to, size, "%s", text);
+}
+
+void soft_fault(struct be *be, int err, const struct ptx_place *at)
+{
+	struct qcu_fault *f = &be->fault;
+
+	pthread_mutex_lock(&be->print.lock);
+	if (!f->error) {
+		*f = (struct qcu_fault){
+			.error = (uint32_t)err,
+			.flags = QCU_FAULT_THREAD | (at->access.size ? QCU_FAULT_ACCESS : 0),
+			.addr = at->access.addr,
+			.size = at->access.size,
+			.line = at->file ? at->line : 0,
+		};
+		memcpy(f->block, at->block, sizeof(f->block));
+		memcpy(f->thread, at->thread, sizeof(f->thread));
+		keep_text(f->what, sizeof(f->what), at->what);
+		keep_text(f->file, sizeof(f->file), at->file);
+		keep_text(f->kernel, sizeof(f->kernel), at->kernel);
+	}
+	pthread_mutex_unlock(&be->print.lock);
+}
+
+int soft_fault_read(struct be *be, void *buf, size_t max, size_t *got)
+{
+	pthread_mutex_lock(&be->print.lock);
+	*got = be->fault.error && !be->fault_read ? sizeof(be->fault) : 0;
+	if (buf && *got > max)
+		*got = 0;
+	if (buf && *got) {
+		memcpy(buf, &be->fault, sizeof(be->fault));
+		be->fault_read = true;
+	}
+	pthread_mutex_unlock(&be->print.lock);
+	return QCU_ERR_Success;
 }

@@ -214,6 +214,8 @@ void soft_env_complain(void *ctx, const char *text, size_t len);
  * although they may run on another GPU.
  */
 void soft_tell(struct be *be, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Keeps where a kernel has failed, unless one has failed before. */
+void soft_fault(struct be *be, int err, const struct ptx_place *at);
 
 /* ---- watchdog.c ---- */
 
@@ -315,6 +317,8 @@ struct be {
 	struct soft_ranges host;
 	struct soft_virtual virt;
 	struct soft_print print, complaints;
+	struct qcu_fault fault; /* under the lock of `print`; error 0: none */
+	bool fault_read;
 	struct soft_images images;
 
 	unsigned int gpus, threads;

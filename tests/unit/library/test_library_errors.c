@@ -94,22 +94,24 @@ static void errno_reads_in_cudas_terms(void **state)
 	assert_false(qcul_sticky(cudaErrorNotReady));
 }
 
-static void an_assertion_is_told(void **state)
+static void what_ends_all_work_is_told(void **state)
 {
 	(void)state;
 	flushed = 0;
 	assert_int_equal(qcul_done(cudaSuccess), cudaSuccess);
-	assert_int_equal(qcul_done(cudaErrorIllegalAddress), cudaErrorIllegalAddress);
+	assert_int_equal(qcul_done(cudaErrorInvalidValue), cudaErrorInvalidValue);
 	assert_int_equal(flushed, 0);
-	assert_int_equal(qcul_done(cudaErrorAssert), cudaErrorAssert);
+	assert_int_equal(qcul_done(cudaErrorIllegalAddress), cudaErrorIllegalAddress);
 	assert_int_equal(flushed, 1);
+	assert_int_equal(qcul_done(cudaErrorAssert), cudaErrorAssert);
+	assert_int_equal(flushed, 2);
 	assert_int_equal(cudaGetLastError(), cudaErrorAssert);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_assertion_is_told),
+		cmocka_unit_test(what_ends_all_work_is_told),
 		cmocka_unit_test(texts_are_nvidias),
 		cmocka_unit_test(values_are_those_of_the_header),
 		cmocka_unit_test(last_error_is_kept_once),

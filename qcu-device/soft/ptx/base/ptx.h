@@ -87,10 +87,27 @@ struct ptx_env {
 	unsigned int threads;		   /* host threads that one launch may use; 0: all cores */
 };
 
+struct ptx_access {
+	uint64_t addr;
+	uint32_t size;
+	bool write;
+};
+
+/* Where a kernel failed. The names belong to the module. */
+struct ptx_place {
+	const char *kernel; /* NULL: no kernel has failed */
+	const char *file;   /* NULL: the program was compiled without line numbers */
+	uint32_t line;
+	uint32_t block[3], thread[3];
+	struct ptx_access access; /* size 0: it was no access to global memory */
+	char what[120];
+};
+
 /* Where and why something failed. text is one line without a newline. */
 struct ptx_diag {
 	unsigned int line; /* line of the PTX text; 0: unknown */
 	char text[240];
+	struct ptx_place place;
 };
 
 struct ptx_param {
@@ -130,6 +147,7 @@ enum ptx_status {
 	PTX_NO_MEMORY,
 	PTX_NOT_FOUND,
 	PTX_BAD_LAUNCH, /* dimensions or shared memory out of range */
+	/* From here to PTX_STACK_OVERFLOW: a thread of a kernel has failed. */
 	PTX_ILLEGAL_ADDRESS,
 	PTX_MISALIGNED_ADDRESS,
 	PTX_TRAP, /* trap, or the kernel cannot go on (e.g. barrier deadlock) */
@@ -137,6 +155,11 @@ enum ptx_status {
 	PTX_STACK_OVERFLOW,
 	PTX_KILLED,
 };
+
+static inline bool ptx_is_fault(enum ptx_status st)
+{
+	return st >= PTX_ILLEGAL_ADDRESS && st <= PTX_STACK_OVERFLOW;
+}
 
 struct ptx_module;
 struct ptx_kernel;
@@ -164,8 +187,8 @@ enum ptx_status ptx_var_find(const struct ptx_module *m, const char *name, uint6
 const char *ptx_managed_at(const struct ptx_module *m, unsigned int i);
 
 /*
- * Runs the whole grid and returns when it is done. After a fault, diag names the kernel, the line,
- * the block and the thread.
+ * Runs the whole grid and returns when it is done. After a fault, diag and its place name the
+ * kernel, the line, the block and the thread.
  */
 enum ptx_status ptx_run(const struct ptx_kernel *k, const struct ptx_launch *l,
 			struct ptx_diag *diag);

@@ -4,6 +4,7 @@
  * line of the PTX text, the block and the thread.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "qcu-device/soft/ptx/base/ptx_int.h"
 
@@ -25,28 +26,57 @@ const char *ptx_file_name(const struct ptx_module *m, uint32_t loc)
 	return loc && loc >> 20 < m->nfiles ? m->files[loc >> 20] : NULL;
 }
 
+static struct ptx_place place_of(const struct ptx_warp *w, unsigned int lane)
+{
+	const struct ptx_block *b = w->blk;
+	const struct ptx_insn *in = &b->grid->code[w->pc];
+	const uint32_t *sp = w->special;
+
+	return (struct ptx_place){
+		.kernel = b->grid->kernel->info.name,
+		.file = ptx_file_name(b->grid->mod, in->loc),
+		.line = ptx_loc_line(in->loc),
+		.block = {b->ctaid[0], b->ctaid[1], b->ctaid[2]},
+		.thread = {sp[SP_TID_X * PTX_LANES + lane], sp[SP_TID_Y * PTX_LANES + lane],
+			   sp[SP_TID_Z * PTX_LANES + lane]},
+	};
+}
+
 void ptx_fault(struct ptx_warp *w, unsigned int lane, enum ptx_status st, const char *fmt, ...)
 {
 	struct ptx_block *b = w->blk;
-	const struct ptx_insn *in = &b->grid->code[w->pc];
-	const uint32_t *sp = w->special;
-	const char *file = ptx_file_name(b->grid->mod, in->loc);
-	char what[120], source[80] = "";
+	struct ptx_place *p = &b->diag.place;
+	char source[80] = "";
 	va_list ap;
 
 	if (w->fault)
 		return;
 	w->fault = st;
 	b->status = st;
+	*p = place_of(w, lane);
 	va_start(ap, fmt);
-	vsnprintf(what, sizeof(what), fmt, ap);
+	vsnprintf(p->what, sizeof(p->what), fmt, ap);
 	va_end(ap);
-	if (file)
-		snprintf(source, sizeof(source), "%.60s:%u, ", file, ptx_loc_line(in->loc));
-	else if (in->loc)
-		snprintf(source, sizeof(source), "source line %u, ", ptx_loc_line(in->loc));
-	ptx_diag_set(&b->diag, in->line, "%s; kernel %.60s, %sblock (%u,%u,%u), thread (%u,%u,%u)",
-		     what, b->grid->kernel->info.name, source, b->ctaid[0], b->ctaid[1],
-		     b->ctaid[2], sp[SP_TID_X * PTX_LANES + lane], sp[SP_TID_Y * PTX_LANES + lane],
-		     sp[SP_TID_Z * PTX_LANES + lane]);
+	if (p->file)
+		snprintf(source, sizeof(source), "%.60s:%u, ", p->file, p->line);
+	else if (p->line)
+		snprintf(source, sizeof(source), "source line %u, ", p->line);
+	ptx_diag_set(&b->diag, b->grid->code[w->pc].line,
+		     "%s; kernel %.60s, %sblock (%u,%u,%u), thread (%u,%u,%u)", p->what, p->kernel,
+		     source, p->block[0], p->block[1], p->block[2], p->thread[0], p->thread[1],
+		     p->thread[2]);
+}
+
+void ptx_fault_access(struct ptx_warp *w, unsigned int lane, enum ptx_status st, const char *space,
+		      const struct ptx_access *a)
+{
+	struct ptx_place *p = &w->blk->diag.place;
+
+	if (w->fault)
+		return;
+	ptx_fault(w, lane, st, "%s of %u bytes at %s%s address 0x%llx", a->write ? "write" : "read",
+		  a->size, st == PTX_MISALIGNED_ADDRESS ? "misaligned " : "", space,
+		  (unsigned long long)a->addr);
+	if (!strcmp(space, "global") || !strcmp(space, "generic"))
+		p->access = *a;
 }

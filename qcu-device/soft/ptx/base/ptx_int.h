@@ -511,6 +511,9 @@ const char *ptx_type_name(enum ptx_type t);
 const char *ptx_file_name(const struct ptx_module *m, uint32_t loc);
 __attribute__((format(printf, 4, 5))) void ptx_fault(struct ptx_warp *w, unsigned int lane,
 						     enum ptx_status st, const char *fmt, ...);
+/* The same for an access to an address of this space. */
+void ptx_fault_access(struct ptx_warp *w, unsigned int lane, enum ptx_status st, const char *space,
+		      const struct ptx_access *a);
 __attribute__((format(printf, 3, 4))) void ptx_diag_set(struct ptx_diag *d, unsigned int line,
 							const char *fmt, ...);
 

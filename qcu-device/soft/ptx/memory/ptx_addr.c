@@ -16,15 +16,17 @@
 static void bad_address(struct ptx_warp *w, unsigned int lane, const char *space, uint64_t addr,
 			unsigned int size, bool write)
 {
-	ptx_fault(w, lane, PTX_ILLEGAL_ADDRESS, "%s of %u bytes at %s address 0x%llx",
-		  write ? "write" : "read", size, space, (unsigned long long)addr);
+	struct ptx_access a = {.addr = addr, .size = size, .write = write};
+
+	ptx_fault_access(w, lane, PTX_ILLEGAL_ADDRESS, space, &a);
 }
 
-static void misaligned(struct ptx_warp *w, unsigned int lane, uint64_t addr, unsigned int size)
+static void misaligned(struct ptx_warp *w, unsigned int lane, const char *space, uint64_t addr,
+		       unsigned int size, bool write)
 {
-	ptx_fault(w, lane, PTX_MISALIGNED_ADDRESS,
-		  "access of %u bytes at misaligned address 0x%llx", size,
-		  (unsigned long long)addr);
+	struct ptx_access a = {.addr = addr, .size = size, .write = write};
+
+	ptx_fault_access(w, lane, PTX_MISALIGNED_ADDRESS, space, &a);
 }
 
 static bool is_access_in_range(const struct ptx_range *r, uint64_t addr, unsigned int size,
@@ -51,7 +53,7 @@ static uint8_t *one_global(struct ptx_warp *w, unsigned int lane, uint64_t addr,
 			   bool write)
 {
 	if (addr & (size - 1)) {
-		misaligned(w, lane, addr, size);
+		misaligned(w, lane, "global", addr, size, write);
 		return NULL;
 	}
 	if (!global_ok(w, addr, size, write)) {
@@ -71,7 +73,7 @@ static uint8_t *one_shared(struct ptx_warp *w, unsigned int lane, uint64_t addr,
 		return NULL;
 	}
 	if (addr & (size - 1)) {
-		misaligned(w, lane, addr, size);
+		misaligned(w, lane, "shared", addr, size, write);
 		return NULL;
 	}
 	return b->shared + addr;
@@ -87,7 +89,7 @@ static uint8_t *one_local(struct ptx_warp *w, unsigned int lane, uint64_t addr, 
 		return NULL;
 	}
 	if (addr & (size - 1)) {
-		misaligned(w, lane, addr, size);
+		misaligned(w, lane, "local", addr, size, write);
 		return NULL;
 	}
 	return ptx_cell(w->local, lane, addr);
@@ -103,7 +105,7 @@ static uint8_t *one_kparam(struct ptx_warp *w, unsigned int lane, uint64_t addr,
 		return NULL;
 	}
 	if (addr & (size - 1)) {
-		misaligned(w, lane, addr, size);
+		misaligned(w, lane, "param", addr, size, write);
 		return NULL;
 	}
 	return g->params + addr;
@@ -125,7 +127,7 @@ static uint8_t *one_param(struct ptx_warp *w, unsigned int lane, uint64_t addr, 
 		return NULL;
 	}
 	if (addr & (size - 1)) {
-		misaligned(w, lane, addr, size);
+		misaligned(w, lane, "param", addr, size, write);
 		return NULL;
 	}
 	return ptx_cell(f->mem + PTX_FRAME_AREA, lane, addr);

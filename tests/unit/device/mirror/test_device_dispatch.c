@@ -593,7 +593,7 @@ static void output(void **state)
 	assert_int_equal(ask_with(&c, NULL, NULL, 0), QCU_ERR_Assert);
 	assert_int_equal(c.flags, QCU_F_OUTPUT);
 	c = plain(QCU_OP_PRINT_READ);
-	c.print_read.channel = 2;
+	c.print_read.channel = QCU_PRINT_FAULT + 1;
 	assert_int_equal(ask_out(&c, text, 3), QCU_ERR_InvalidValue);
 	c = plain(QCU_OP_PRINT_READ);
 	assert_int_equal(ask_out(&c, text, 3), 0);

@@ -20,6 +20,10 @@ struct fake fake; /* for test_device_mirror.h; this test uses the software GPU *
 	"101,108,108,10,0}"
 #define TEXT "\033[2J\nqcu-device: all is well\n"
 
+#define K10   "kkkkkkkkkk"
+#define K100  K10 K10 K10 K10 K10 K10 K10 K10 K10 K10
+#define K1200 K100 K100 K100 K100 K100 K100 K100 K100 K100 K100 K100 K100
+
 static const char ptx[] =
 	".version 8.3\n.target sm_75\n.address_size 64\n"
 	".extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 v);\n"
@@ -37,6 +41,7 @@ static const char ptx[] =
 	".param .b32 l;\nst.param.b32 [l], %r1;\n.param .b64 n;\nst.param.b64 [n], %d1;\n"
 	".param .b64 s;\nst.param.b64 [s], %d2;\ncall.uni __assertfail, (m, f, l, n, "
 	"s);\n}\nret;\n}\n"
+	".visible .entry " K1200 " ()\n{\ntrap;\n}\n"
 	".visible .entry fault ()\n{\n.reg .b64 %d<2>;\n.reg .b32 %r<2>;\n"
 	"mov.u64 %d1, 64;\n.loc 1 3 1\nld.global.u32 %r1, [%d1];\nst.global.u32 [%d1], "
 	"%r1;\nret;\n}\n";
@@ -92,6 +97,17 @@ static const char *fetch(uint32_t channel)
 	must(!ask_with(&c, NULL, &seg, 1), 13);
 	text[c.print_read.got] = '\0';
 	return text;
+}
+
+/* How many bytes of struct qcu_fault come if there is room for `room`. */
+static uint64_t fetch_fault(struct qcu_fault *fault, size_t room)
+{
+	const struct qcu_seg seg = {(uintptr_t)fault, room};
+	struct qCUcmd c = CMD(PRINT_READ, print_read, .buf = {1, room}, .channel = QCU_PRINT_FAULT);
+
+	c.flags = QCU_F_SEGS;
+	must(!ask_with(&c, NULL, &seg, 1), 14);
+	return c.print_read.got;
 }
 
 static void end(void)
@@ -175,11 +191,41 @@ static void what_is_said_about_it_is_clean(void **state)
 	assert_in_range(lines, COMPLAIN_BURST, 3 * COMPLAIN_BURST - 1);
 }
 
+static void fault_and_fetch(void)
+{
+	struct qcu_fault f;
+
+	begin("fault");
+	must(!fetch_fault(&f, sizeof(f)), 40);
+	must(!launch() && synchronize() == QCU_ERR_IllegalAddress, 41);
+	must(!fetch_fault(&f, sizeof(f) - 1), 42);
+	must(fetch_fault(&f, sizeof(f)) == sizeof(f), 43);
+	must(f.error == QCU_ERR_IllegalAddress && f.addr == 64 && f.size == 4 && f.line == 3, 44);
+	must(f.flags == (QCU_FAULT_THREAD | QCU_FAULT_ACCESS), 45);
+	must(!strcmp(f.kernel, "fault") && !strcmp(f.file, "a\033[2J\033]0;title\007.cu"), 46);
+	must(!strcmp(f.what, "read of 4 bytes at global address 0x40"), 47);
+	must(!fetch_fault(&f, sizeof(f)), 48);
+	end();
+	begin(K1200);
+	must(!launch() && synchronize() == QCU_ERR_LaunchFailure, 50);
+	must(fetch_fault(&f, sizeof(f)) == sizeof(f), 51);
+	must(strlen(f.kernel) == sizeof(f.kernel) - 1 && !strncmp(f.kernel, K1200, 1023), 52);
+	must(f.flags == QCU_FAULT_THREAD && !f.addr && !f.file[0] && !f.line, 53);
+	end();
+}
+
+static void where_it_failed_is_told_once(void **state)
+{
+	(void)state;
+	log_of(fault_and_fetch);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_it_prints_is_the_programs),
 		cmocka_unit_test(what_is_said_about_it_is_clean),
+		cmocka_unit_test(where_it_failed_is_told_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

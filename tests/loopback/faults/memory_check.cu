@@ -6,7 +6,7 @@
  */
 #include <unistd.h>
 
-#include "check.h"
+#include "tests/loopback/check.h"
 
 #define N 128
 /* Notes the line of a mistake for the test below. */

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The text about a kernel that failed: what it did, which kernel, block and thread, the line of its
+ * source, and which memory of the program lies at the address or next to it. It goes to stderr once
+ * in a process. QCU_FAULTS=0 switches it off. The device says where (struct qcu_fault); the names
+ * are the program's own, and whatever is not printable in them is written as \xNN.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "qcu-library/link/link.h"
+#include "qcu-library/malloc/addresses.h"
+
+#define NAME_MAX_SHOWN 1000
+#define NULL_PAGES     (64u << 10)
+#define FAR	       ((uint64_t)1 << 30) /* an allocation so far away explains nothing */
+
+struct fault_text {
+	char text[4096];
+	size_t len;
+};
+
+static void __attribute__((format(printf, 2, 3)))
+add_to_fault_text(struct fault_text *t, const char *format, ...)
+{
+	size_t room = sizeof(t->text) - t->len;
+	va_list ap;
+	int n;
+
+	va_start(ap, format);
+	n = vsnprintf(t->text + t->len, room, format, ap);
+	va_end(ap);
+	if (n > 0)
+		t->len += (size_t)n < room ? (size_t)n : room - 1;
+}
+
+static void add_printable_text(struct fault_text *t, const char *text, size_t most)
+{
+	size_t end = t->len + most;
+
+	for (; *text; text++) {
+		if (t->len + 4 > end) {
+			add_to_fault_text(t, "...");
+			return;
+		}
+		if (*text >= ' ' && *text <= '~')
+			add_to_fault_text(t, "%c", *text);
+		else
+			add_to_fault_text(t, "\\x%02x", (unsigned char)*text);
+	}
+}
+
+/* The name as the source has it, for the caller to free. NULL: it is no name of C++. */
+static char *demangle_kernel_name(const char *name)
+{
+	char *(*demangle)(const char *, char *, size_t *, int *);
+	void *lib = strncmp(name, "_Z", 2) ? NULL : dlopen("libstdc++.so.6", RTLD_LAZY);
+	int status;
+
+	if (!lib)
+		return NULL;
+	demangle = (char *(*)(const char *, char *, size_t *, int *))dlsym(lib, "__cxa_demangle");
+	return demangle ? demangle(name, NULL, NULL, &status) : NULL;
+}
+
+static void add_kernel_name(struct fault_text *t, const char *name)
+{
+	char *source = demangle_kernel_name(name);
+	/* Not the library's own free(): the name is from the program's malloc. */
+	void (*release)(void *) = (void (*)(void *))dlsym(RTLD_DEFAULT, "free");
+
+	add_printable_text(t, source ? source : name, NAME_MAX_SHOWN);
+	if (source && release)
+		release(source);
+}
+
+static const char *maker_of_range(const struct qcul_range *r)
+{
+	switch (r->kind) {
+	case QCUL_MEM_DEVICE:
+		return r->flags & QCUL_MEM_IMPORTED ? "taken from another process"
+		       : r->flags & QCUL_MEM_MAPPED ? "mapped by cuMemMap"
+		       : r->flags & QCUL_MEM_POOLED ? "made by cudaMallocAsync"
+						    : "made by cudaMalloc";
+	case QCUL_MEM_PINNED:
+		return "made by cudaMallocHost";
+	case QCUL_MEM_MANAGED:
+		return "made by cudaMallocManaged";
+	case QCUL_MEM_REGISTERED:
+	case QCUL_MEM_ALIAS:
+		return "given to cudaHostRegister";
+	default:
+		return "of a variable of the module";
+	}
+}
+
+static void add_byte_count(struct fault_text *t, uint64_t n)
+{
+	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB"};
+	unsigned int i = 0;
+
+	for (; i < 3 && n && n % 1024 == 0; i++)
+		n /= 1024;
+	add_to_fault_text(t, n == 1 && !i ? "%" PRIu64 " byte" : "%" PRIu64 " %s", n, units[i]);
+}
+
+/* Can the program itself read this byte? */
+static bool is_own_byte(uint64_t addr)
+{
+	char byte;
+	struct iovec to = {&byte, 1}, from = {(void *)(uintptr_t)addr, 1};
+
+	return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 1;
+}
+
+/* How far the address is from the range; 0 if it lies inside, or right after it. */
+static uint64_t distance_to_range(const struct qcul_range *r, uint64_t addr)
+{
+	if (addr < r->start)
+		return r->start - addr;
+	return addr - r->start < r->len ? 0 : addr - r->start - r->len;
+}
+
+static void add_near_memory(struct fault_text *t, uint64_t addr)
+{
+	struct qcul_range r;
+	uint64_t far;
+
+	if (addr < NULL_PAGES) {
+		add_to_fault_text(t, "qcuda:   a null pointer, or an offset from one\n");
+		return;
+	}
+	if (!qcul_mem_near(addr, &r) || distance_to_range(&r, addr) > FAR) {
+		add_to_fault_text(t, "qcuda:   %s\n",
+				  is_own_byte(addr) ? "memory of the program that the GPU cannot "
+						      "use, such as malloc's or a stack"
+						    : "no memory of the GPU lies near it");
+		return;
+	}
+	far = distance_to_range(&r, addr);
+	add_to_fault_text(t, "qcuda:   ");
+	if (far)
+		add_byte_count(t, far);
+	add_to_fault_text(t, "%s the ",
+			  addr < r.start	   ? " before"
+			  : far			   ? " after"
+			  : addr - r.start < r.len ? "inside"
+						   : "right after");
+	add_byte_count(t, r.len);
+	add_to_fault_text(t, " at 0x%" PRIx64 " %s\n", r.start, maker_of_range(&r));
+}
+
+static void tell_fault(struct qcu_fault *f)
+{
+	const char *off = getenv("QCU_FAULTS");
+	struct fault_text t;
+
+	if (off && !strcmp(off, "0"))
+		return;
+	f->what[sizeof(f->what) - 1] = '\0';
+	f->file[sizeof(f->file) - 1] = '\0';
+	f->kernel[sizeof(f->kernel) - 1] = '\0';
+	t.len = 0;
+	add_to_fault_text(&t, "qcuda: %s", cudaGetErrorString((cudaError_t)f->error));
+	if (f->what[0])
+		add_to_fault_text(&t, ": ");
+	add_printable_text(&t, f->what, sizeof(f->what));
+	if (f->kernel[0]) {
+		add_to_fault_text(&t, "\nqcuda:   in kernel ");
+		add_kernel_name(&t, f->kernel);
+	}
+	if (f->flags & QCU_FAULT_THREAD)
+		add_to_fault_text(&t, "\nqcuda:   block (%u,%u,%u), thread (%u,%u,%u)", f->block[0],
+				  f->block[1], f->block[2], f->thread[0], f->thread[1],
+				  f->thread[2]);
+	if (f->file[0]) {
+		add_to_fault_text(&t, "\nqcuda:   at ");
+		add_printable_text(&t, f->file, sizeof(f->file));
+		add_to_fault_text(&t, ":%u", f->line);
+	}
+	add_to_fault_text(&t, "\n");
+	if (f->flags & QCU_FAULT_ACCESS)
+		add_near_memory(&t, f->addr);
+	fwrite(t.text, 1, t.len, stderr);
+}
+
+__attribute__((constructor)) static void register_fault_text(void)
+{
+	qcul_faults_told_by(tell_fault);
+}
