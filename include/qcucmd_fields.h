@@ -551,7 +551,7 @@ struct qcu_cond_create {
 };
 #define QCU_PRINT_OUT	0u /* what kernels print, for stdout */
 #define QCU_PRINT_ERR	1u /* the text of failed assertions, for stderr */
-#define QCU_PRINT_FAULT 2u /* struct qcu_fault of the first kernel that failed, once */
+#define QCU_PRINT_FAULT 2u /* as many struct qcu_fault as there are and there is room for */
 struct qcu_print_read {
 	struct qcu_buf buf; /* out */
 	__u32 channel;
@@ -743,24 +743,27 @@ struct qcu_stats_desc {
 QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
 
 /*
- * Where a kernel failed, as far as the backend knows it. Texts end with a 0 and are cut to the room
- * that there is; they are the program's own, so they may contain any other byte.
+ * Where a kernel did something wrong, as far as the backend knows it: the first kernel that failed,
+ * and each finding of a check. Texts end with a 0 and are cut to the room that there is; they are
+ * the program's own, so they may contain any other byte.
  */
 #define QCU_FAULT_THREAD 1u /* block and thread are known */
 #define QCU_FAULT_ACCESS 2u /* addr is the address of an access to global memory */
 struct qcu_fault {
-	__u32 error; /* enum qcu_error */
+	__u32 error; /* enum qcu_error; 0: a check has found it, and the kernel went on */
 	__u32 flags; /* QCU_FAULT_* */
 	__u64 addr;
 	__u32 size; /* of the access; 0: not known */
-	__u32 line; /* in the file; 0: not known */
+	__u32 line; /* of the file, or of the PTX text if there is no file; 0: not known */
 	__u32 block[3];
 	__u32 thread[3];
-	char what[120];	   /* "write of 4 bytes at global address 0x10"; may be empty */
+	__u32 more; /* findings before this one that were not kept */
+	__u32 rsvd;
+	char what[256];	   /* "write of 4 bytes at global address 0x10"; may be empty */
 	char file[256];	   /* may be empty */
 	char kernel[1024]; /* as in the object code; may be empty */
 };
-QCU_ASSERT(sizeof(struct qcu_fault) == 1448, "faults");
+QCU_ASSERT(sizeof(struct qcu_fault) == 1592, "faults");
 
 /* A program that has used a device, and its memory there. */
 struct qcu_vm_user {

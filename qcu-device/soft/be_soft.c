@@ -75,6 +75,7 @@ static bool open_device(struct be *be, unsigned int i, uint64_t vram)
 		.attribute = soft_env_attribute,
 		.written = be->check ? soft_env_written : NULL,
 		.wrote = soft_env_wrote,
+		.found = soft_env_found,
 		.heap_quota = &d->limits.heap,
 		.device = i,
 		.devices = be->gpus,
@@ -99,6 +100,7 @@ void soft_close(struct be *be)
 	soft_print_fini(&be->print);
 	soft_images_fini(&be->images);
 	soft_print_fini(&be->complaints);
+	free(be->faults.found);
 	soft_ranges_fini(&be->host);
 	soft_virtual_fini(be);
 	pthread_mutex_destroy(&be->host_lock);
@@ -152,6 +154,10 @@ int soft_open(struct be **out, const struct be_options *opt)
 	if (!soft_print_init(&be->print, opt->printed_bytes) ||
 	    !soft_print_init(&be->complaints, opt->printed_bytes) || !soft_ranges_init(&be->host) ||
 	    !soft_images_init(&be->images))
+		goto no_memory;
+	if (be->check)
+		be->faults.found = malloc(SOFT_FINDINGS * sizeof(*be->faults.found));
+	if (be->check && !be->faults.found)
 		goto no_memory;
 	for (; be->gpus < gpus; be->gpus++) {
 		if (!open_device(be, be->gpus, vram)) {

@@ -63,6 +63,7 @@ enum qcul_fork_order {
 	QCUL_FORK_DEVICES,	   /* none: devices that the program sees */
 	QCUL_FORK_NOTIFY,	   /* functions to call when memory is short */
 	QCUL_FORK_TRACE,	   /* the trace */
+	QCUL_FORK_FAULTS,	   /* none: how many faults and findings there were */
 };
 
 struct qcul_fork_entry {

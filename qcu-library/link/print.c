@@ -12,7 +12,7 @@
 static struct {
 	union {
 		char text[64 << 10];
-		struct qcu_fault fault;
+		struct qcu_fault faults[(64 << 10) / sizeof(struct qcu_fault)];
 	} from;
 	void (*tell_fault)(struct qcu_fault *fault);
 } process;
@@ -39,14 +39,15 @@ static size_t fetch_printed_text(uint32_t channel)
 static void flush_errors(void)
 {
 	struct qCUcmd cmd = qcul_cmd(QCU_OP_DEVICE_SYNC);
-	size_t got;
+	size_t got, i;
 
 	if (qcul_broken())
 		(void)qcul_send(&cmd, 1);
 	while ((got = fetch_printed_text(QCU_PRINT_ERR)) > 0)
 		fwrite(process.from.text, 1, got, stderr);
-	if (fetch_printed_text(QCU_PRINT_FAULT) == sizeof(process.from.fault))
-		process.tell_fault(&process.from.fault);
+	while ((got = fetch_printed_text(QCU_PRINT_FAULT)) > 0)
+		for (i = 0; i < got / sizeof(*process.from.faults); i++)
+			process.tell_fault(&process.from.faults[i]);
 }
 
 void qcul_faults_told_by(void (*tell)(struct qcu_fault *fault))

@@ -4,6 +4,9 @@
  * source, and which memory of the program lies at the address or next to it. It goes to stderr once
  * in a process. QCU_FAULTS=0 switches it off. The device says where (struct qcu_fault); the names
  * are the program's own, and whatever is not printable in them is written as \xNN.
+ *
+ * The same for each finding of a check (qcu run --check, which sets QCU_CHECK=1 and perhaps
+ * QCU_CHECK_EXITCODE), with their number in the end.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -15,12 +18,21 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "qcu-library/link/fork.h"
 #include "qcu-library/link/link.h"
 #include "qcu-library/malloc/addresses.h"
 
 #define NAME_MAX_SHOWN 1000
 #define NULL_PAGES     (64u << 10)
 #define FAR	       ((uint64_t)1 << 30) /* an allocation so far away explains nothing */
+
+#define TOLD_MOST 100u
+
+static struct {
+	unsigned long long count; /* the fault, and all findings of a check */
+	unsigned int told;
+} session;
+QCUL_AT_FORK(QCUL_FORK_FAULTS, QCUL_SESSION)
 
 struct fault_text {
 	char text[4096];
@@ -157,41 +169,79 @@ static void add_near_memory(struct fault_text *t, uint64_t addr)
 	add_to_fault_text(t, " at 0x%" PRIx64 " %s\n", r.start, maker_of_range(&r));
 }
 
-static void tell_fault(struct qcu_fault *f)
+static void add_place(struct fault_text *t, struct qcu_fault *f)
 {
-	const char *off = getenv("QCU_FAULTS");
-	struct fault_text t;
-
-	if (off && !strcmp(off, "0"))
-		return;
 	f->what[sizeof(f->what) - 1] = '\0';
 	f->file[sizeof(f->file) - 1] = '\0';
 	f->kernel[sizeof(f->kernel) - 1] = '\0';
-	t.len = 0;
-	add_to_fault_text(&t, "qcuda: %s", cudaGetErrorString((cudaError_t)f->error));
-	if (f->what[0])
-		add_to_fault_text(&t, ": ");
-	add_printable_text(&t, f->what, sizeof(f->what));
+	add_to_fault_text(t, "qcuda: %s%s",
+			  f->error ? cudaGetErrorString((cudaError_t)f->error) : "",
+			  f->error && f->what[0] ? ": " : "");
+	add_printable_text(t, f->what, sizeof(f->what));
 	if (f->kernel[0]) {
-		add_to_fault_text(&t, "\nqcuda:   in kernel ");
-		add_kernel_name(&t, f->kernel);
+		add_to_fault_text(t, "\nqcuda:   in kernel ");
+		add_kernel_name(t, f->kernel);
 	}
 	if (f->flags & QCU_FAULT_THREAD)
-		add_to_fault_text(&t, "\nqcuda:   block (%u,%u,%u), thread (%u,%u,%u)", f->block[0],
+		add_to_fault_text(t, "\nqcuda:   block (%u,%u,%u), thread (%u,%u,%u)", f->block[0],
 				  f->block[1], f->block[2], f->thread[0], f->thread[1],
 				  f->thread[2]);
 	if (f->file[0]) {
-		add_to_fault_text(&t, "\nqcuda:   at ");
-		add_printable_text(&t, f->file, sizeof(f->file));
-		add_to_fault_text(&t, ":%u", f->line);
+		add_to_fault_text(t, "\nqcuda:   at ");
+		add_printable_text(t, f->file, sizeof(f->file));
+		add_to_fault_text(t, ":%u", f->line);
+	} else if (f->line) {
+		add_to_fault_text(t,
+				  "\nqcuda:   at line %u of its PTX; with nvcc -lineinfo, the "
+				  "line of the source is here",
+				  f->line);
 	}
-	add_to_fault_text(&t, "\n");
+	add_to_fault_text(t, "\n");
 	if (f->flags & QCU_FAULT_ACCESS)
-		add_near_memory(&t, f->addr);
+		add_near_memory(t, f->addr);
+}
+
+static bool is_fault_told(const struct qcu_fault *f)
+{
+	const char *off = getenv("QCU_FAULTS");
+
+	return f->error ? !off || strcmp(off, "0") != 0 : f->what[0] && session.told < TOLD_MOST;
+}
+
+/* Only print.c calls this, under its lock. */
+static void tell_fault(struct qcu_fault *f)
+{
+	struct fault_text t;
+
+	session.count += f->more + (f->what[0] || f->error);
+	if (!is_fault_told(f))
+		return;
+	t.len = 0;
+	add_place(&t, f);
+	if (!f->error && ++session.told == TOLD_MOST)
+		add_to_fault_text(&t, "qcuda: %u findings are told; more are only counted\n",
+				  TOLD_MOST);
 	fwrite(t.text, 1, t.len, stderr);
+}
+
+/* How the check of a program ends: what its kernels still do is waited for. */
+static void end_check(void)
+{
+	const char *text = getenv("QCU_CHECK_EXITCODE");
+	int code = text ? atoi(text) & 255 : 0;
+
+	if (!qcul_opened())
+		return;
+	(void)cudaDeviceSynchronize();
+	fprintf(stderr, "qcuda: check: %llu findings\n", session.count);
+	/* The C library goes on with the functions that are left, and ends with this code. */
+	if (session.count && code)
+		exit(code);
 }
 
 __attribute__((constructor)) static void register_fault_text(void)
 {
 	qcul_faults_told_by(tell_fault);
+	if (qcul_env_on("QCU_CHECK"))
+		(void)atexit(end_check);
 }

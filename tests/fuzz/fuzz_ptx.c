@@ -97,6 +97,14 @@ static void mem_wrote(void *ctx, uint64_t addr, size_t len)
 	(void)len;
 }
 
+static void mem_found(void *ctx, const struct ptx_place *at)
+{
+	mem_print(ctx, at->what, strlen(at->what));
+	mem_print(ctx, at->kernel, strlen(at->kernel));
+	if (at->file)
+		mem_print(ctx, at->file, strlen(at->file));
+}
+
 static struct ptx_env env = {
 	.alloc = mem_alloc,
 	.free = mem_free,
@@ -176,6 +184,7 @@ FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	signal(SIGVTALRM, on_timer);
 	env.complain = mem_print;
+	env.found = mem_found;
 	env.written = size % 3 ? NULL : mem_written;
 	env.wrote = mem_wrote;
 	/* Uses both sets of operations, see ptx_module.c. */

@@ -183,38 +183,81 @@ static void keep_text(char *to, size_t size, const char *text)
 		snprintf(to, size, "%s", text);
 }
 
+static struct qcu_fault fault_at(const struct ptx_place *at)
+{
+	struct qcu_fault f = {
+		.flags = QCU_FAULT_THREAD | (at->access.size ? QCU_FAULT_ACCESS : 0),
+		.addr = at->access.addr,
+		.size = at->access.size,
+		.line = at->line,
+	};
+
+	memcpy(f.block, at->block, sizeof(f.block));
+	memcpy(f.thread, at->thread, sizeof(f.thread));
+	keep_text(f.what, sizeof(f.what), at->what);
+	keep_text(f.file, sizeof(f.file), at->file);
+	keep_text(f.kernel, sizeof(f.kernel), at->kernel);
+	return f;
+}
+
 void soft_fault(struct be *be, int err, const struct ptx_place *at)
 {
-	struct qcu_fault *f = &be->fault;
+	struct soft_faults *t = &be->faults;
 
 	pthread_mutex_lock(&be->print.lock);
-	if (!f->error) {
-		*f = (struct qcu_fault){
-			.error = (uint32_t)err,
-			.flags = QCU_FAULT_THREAD | (at->access.size ? QCU_FAULT_ACCESS : 0),
-			.addr = at->access.addr,
-			.size = at->access.size,
-			.line = at->file ? at->line : 0,
-		};
-		memcpy(f->block, at->block, sizeof(f->block));
-		memcpy(f->thread, at->thread, sizeof(f->thread));
-		keep_text(f->what, sizeof(f->what), at->what);
-		keep_text(f->file, sizeof(f->file), at->file);
-		keep_text(f->kernel, sizeof(f->kernel), at->kernel);
+	if (!t->first.error) {
+		t->first = fault_at(at);
+		t->first.error = (uint32_t)err;
+		t->unread = true;
 	}
 	pthread_mutex_unlock(&be->print.lock);
 }
 
+/* If the program does not fetch in time, the newest findings are only counted. */
+void soft_env_found(void *ctx, const struct ptx_place *at)
+{
+	struct be *be = ((struct soft_device *)ctx)->be;
+	struct soft_faults *t = &be->faults;
+
+	pthread_mutex_lock(&be->print.lock);
+	if (t->count < SOFT_FINDINGS) {
+		t->found[t->count] = fault_at(at);
+		t->found[t->count++].more = t->lost;
+		t->lost = 0;
+	} else if (t->lost < UINT32_MAX) {
+		t->lost++;
+	}
+	pthread_mutex_unlock(&be->print.lock);
+}
+
+static bool take_next_fault(struct soft_faults *t, struct qcu_fault *to)
+{
+	if (t->count) {
+		*to = t->found[0];
+		memmove(t->found, t->found + 1, --t->count * sizeof(*to));
+	} else if (t->lost) {
+		*to = (struct qcu_fault){.more = t->lost};
+		t->lost = 0;
+	} else if (t->unread) {
+		*to = t->first;
+		t->unread = false;
+	} else {
+		return false;
+	}
+	return true;
+}
+
 int soft_fault_read(struct be *be, void *buf, size_t max, size_t *got)
 {
+	struct soft_faults *t = &be->faults;
+	struct qcu_fault f;
+
 	pthread_mutex_lock(&be->print.lock);
-	*got = be->fault.error && !be->fault_read ? sizeof(be->fault) : 0;
+	*got = t->count || t->lost || t->unread ? sizeof(f) : 0;
 	if (buf && *got > max)
 		*got = 0;
-	if (buf && *got) {
-		memcpy(buf, &be->fault, sizeof(be->fault));
-		be->fault_read = true;
-	}
+	if (buf && *got && take_next_fault(t, &f))
+		memcpy(buf, &f, sizeof(f));
 	pthread_mutex_unlock(&be->print.lock);
 	return QCU_ERR_Success;
 }

@@ -214,6 +214,20 @@ void soft_env_complain(void *ctx, const char *text, size_t len);
  * although they may run on another GPU.
  */
 void soft_tell(struct be *be, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/*
+ * What PRINT_READ fetches: the first fault, and what the checks have found since the program
+ * fetched last. Under the lock of be->print.
+ */
+#define SOFT_FINDINGS 64
+struct soft_faults {
+	struct qcu_fault first; /* error 0: none */
+	bool unread;
+	struct qcu_fault *found; /* NULL without checks */
+	unsigned int count;
+	uint32_t lost;
+};
+
+void soft_env_found(void *ctx, const struct ptx_place *at);
 /* Keeps where a kernel has failed, unless one has failed before. */
 void soft_fault(struct be *be, int err, const struct ptx_place *at);
 
@@ -317,8 +331,7 @@ struct be {
 	struct soft_ranges host;
 	struct soft_virtual virt;
 	struct soft_print print, complaints;
-	struct qcu_fault fault; /* under the lock of `print`; error 0: none */
-	bool fault_read;
+	struct soft_faults faults;
 	struct soft_images images;
 
 	unsigned int gpus, threads;

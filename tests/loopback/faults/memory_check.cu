@@ -111,8 +111,8 @@ __global__ void draws(cudaSurfaceObject_t surf)
 static int report;
 
 /*
- * Checks the messages since the last call: there must be `count` lines (-1: any number), and one
- * line must hold all of these texts.
+ * Checks the messages since the last call: there must be `count` of them (-1: any number), and
+ * they must hold all of these texts.
  */
 static void must_say(int count, const char *what, const char *kernel, const char *file, int line)
 {
@@ -128,13 +128,13 @@ static void must_say(int count, const char *what, const char *kernel, const char
 	REQUIRE(n >= 0, "no report");
 	text[n] = 0;
 	from += n;
-	for (const char *s = text; (s = strchr(s, '\n')); s++)
-		got++;
-	snprintf(where, sizeof(where), "%s:%d, block (0,0,0), thread (", file, line);
+	for (const char *s = text; *s; s += strcspn(s, "\n") + 1)
+		got += strncmp(s, "qcuda:   ", 9) != 0;
+	snprintf(where, sizeof(where), "qcuda:   at %s:%d\n", file, line);
 	if ((count < 0 ? got > 0 : got == count) &&
 	    (!count || (strstr(text, what) && strstr(text, kernel) && strstr(text, where))))
 		return;
-	printf("%s: %d lines with '%s' and '%s' instead of:\n%s", kernel, count, what, where, text);
+	printf("%s: %d messages with '%s' and '%s' instead of:\n%s", kernel, count, what, where, text);
 	exit(1);
 }
 

@@ -39,6 +39,18 @@ static void wrote(void *ctx, uint64_t addr, size_t len)
 		memset(written + (addr - buffer), 1, len);
 }
 
+static void found(void *ctx, const struct ptx_place *at)
+{
+	char line[512];
+	int n = snprintf(line, sizeof(line),
+			 "%s; kernel %s, %s:%u, block (%u,%u,%u), thread "
+			 "(%u,%u,%u)\n",
+			 at->what, at->kernel, at->file ? at->file : "PTX", at->line, at->block[0],
+			 at->block[1], at->block[2], at->thread[0], at->thread[1], at->thread[2]);
+
+	world_print(ctx, line, (size_t)n);
+}
+
 /* Runs with 64 threads. The messages must contain `say`, or there must be none. */
 static void check(const char *text, const char *say)
 {
@@ -49,7 +61,7 @@ static void check(const char *text, const char *say)
 
 	buffer = (uint64_t)(uintptr_t)mem;
 	memset(written, 0, sizeof(written));
-	env.complain = world_print;
+	env.found = found;
 	env.written = was_written;
 	env.wrote = wrote;
 	world.len = 0;
@@ -164,7 +176,7 @@ static void test_lines(void **state)
 		     ".loc 1 5 1\nst.global.u32 [%d0], %r5;") ".file 1 \"/a/b/one.cu\"\n"
 							      ".file 2 \"two.cuh\", 123, 456\n",
 	      "; kernel k, two.cuh:77, block (0,0,0), thread (0,0,0)\n");
-	check(KERNEL("\nld.global.u32 %r5, [%d0];"), "; kernel k, PTX line 13, block");
+	check(KERNEL("\nld.global.u32 %r5, [%d0];"), "; kernel k, PTX:13, block");
 }
 
 int main(void)

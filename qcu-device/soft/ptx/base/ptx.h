@@ -38,6 +38,22 @@ struct ptx_bound {
 	uint64_t addr, size;
 };
 
+struct ptx_access {
+	uint64_t addr;
+	uint32_t size;
+	bool write;
+};
+
+/* Where a kernel did something wrong. The names belong to the module. */
+struct ptx_place {
+	const char *kernel; /* NULL: no kernel did */
+	const char *file;   /* NULL: the program was compiled without line numbers */
+	uint32_t line;	    /* of the file, or else of the PTX text */
+	uint32_t block[3], thread[3];
+	struct ptx_access access; /* size 0: it was no access to global memory */
+	char what[256];
+};
+
 /*
  * What the caller provides. Device addresses are addresses of this process: a device pointer can be
  * dereferenced after `range` has returned a range that holds it. All functions are called from
@@ -72,11 +88,12 @@ struct ptx_env {
 	const struct ptx_image *(*image)(void *ctx, uint64_t number);
 	/*
 	 * If `written` is not NULL, the machine looks for reads of memory that was never written,
-	 * and for races, and reports them to `complain`. `written` returns whether any byte of the
+	 * and for races, and reports them to `found`. `written` returns whether any byte of the
 	 * range has been written. The machine calls `wrote` for each write.
 	 */
 	bool (*written)(void *ctx, uint64_t addr, size_t len);
 	void (*wrote)(void *ctx, uint64_t addr, size_t len);
+	void (*found)(void *ctx, const struct ptx_place *place);
 	/* Read by ptx_load() only. It is no error if the module has no such variable. */
 	const struct ptx_bound *bound;
 	size_t bound_count;
@@ -85,22 +102,6 @@ struct ptx_env {
 	unsigned int sm_count;		   /* for %nsmid */
 	unsigned int max_regs;		   /* as .maxnreg, for every kernel; 0: no limit */
 	unsigned int threads;		   /* host threads that one launch may use; 0: all cores */
-};
-
-struct ptx_access {
-	uint64_t addr;
-	uint32_t size;
-	bool write;
-};
-
-/* Where a kernel failed. The names belong to the module. */
-struct ptx_place {
-	const char *kernel; /* NULL: no kernel has failed */
-	const char *file;   /* NULL: the program was compiled without line numbers */
-	uint32_t line;
-	uint32_t block[3], thread[3];
-	struct ptx_access access; /* size 0: it was no access to global memory */
-	char what[120];
 };
 
 /* Where and why something failed. text is one line without a newline. */

@@ -26,16 +26,17 @@ const char *ptx_file_name(const struct ptx_module *m, uint32_t loc)
 	return loc && loc >> 20 < m->nfiles ? m->files[loc >> 20] : NULL;
 }
 
-static struct ptx_place place_of(const struct ptx_warp *w, unsigned int lane)
+struct ptx_place ptx_place_of(const struct ptx_warp *w, unsigned int lane)
 {
 	const struct ptx_block *b = w->blk;
 	const struct ptx_insn *in = &b->grid->code[w->pc];
+	const char *file = ptx_file_name(b->grid->mod, in->loc);
 	const uint32_t *sp = w->special;
 
 	return (struct ptx_place){
 		.kernel = b->grid->kernel->info.name,
-		.file = ptx_file_name(b->grid->mod, in->loc),
-		.line = ptx_loc_line(in->loc),
+		.file = file,
+		.line = file ? ptx_loc_line(in->loc) : in->line,
 		.block = {b->ctaid[0], b->ctaid[1], b->ctaid[2]},
 		.thread = {sp[SP_TID_X * PTX_LANES + lane], sp[SP_TID_Y * PTX_LANES + lane],
 			   sp[SP_TID_Z * PTX_LANES + lane]},
@@ -53,14 +54,12 @@ void ptx_fault(struct ptx_warp *w, unsigned int lane, enum ptx_status st, const 
 		return;
 	w->fault = st;
 	b->status = st;
-	*p = place_of(w, lane);
+	*p = ptx_place_of(w, lane);
 	va_start(ap, fmt);
 	vsnprintf(p->what, sizeof(p->what), fmt, ap);
 	va_end(ap);
 	if (p->file)
 		snprintf(source, sizeof(source), "%.60s:%u, ", p->file, p->line);
-	else if (p->line)
-		snprintf(source, sizeof(source), "source line %u, ", p->line);
 	ptx_diag_set(&b->diag, b->grid->code[w->pc].line,
 		     "%s; kernel %.60s, %sblock (%u,%u,%u), thread (%u,%u,%u)", p->what, p->kernel,
 		     source, p->block[0], p->block[1], p->block[2], p->thread[0], p->thread[1],

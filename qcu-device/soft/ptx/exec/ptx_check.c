@@ -94,49 +94,41 @@ static bool first_time(const struct access *a, uint8_t found)
 	return !(__atomic_fetch_or(seen, found, __ATOMIC_RELAXED) & found);
 }
 
-static void report_finding(const struct access *a, const char *what)
+static void __attribute__((format(printf, 2, 3)))
+report_finding(const struct access *a, const char *fmt, ...)
 {
-	const struct ptx_block *b = a->w->blk;
-	const struct ptx_env *env = &b->grid->mod->env;
-	char line[512], position[128], thread[48];
-	int n;
+	const struct ptx_env *env = &a->w->blk->grid->mod->env;
+	struct ptx_place place = ptx_place_of(a->w, a->lane);
+	va_list ap;
 
-	who(a->w, thread_of(a), thread, sizeof(thread));
-	n = snprintf(line, sizeof(line),
-		     "qcu-check: %s; kernel %.80s, %s, block (%u,%u,%u), thread %s\n", what,
-		     b->grid->kernel->info.name,
-		     describe_code_position(a->w, a->w->pc, position, sizeof(position)),
-		     b->ctaid[0], b->ctaid[1], b->ctaid[2], thread);
-	if (n > 0 && env->complain)
-		env->complain(env->ctx, line,
-			      (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
+	va_start(ap, fmt);
+	vsnprintf(place.what, sizeof(place.what), fmt, ap);
+	va_end(ap);
+	if (a->space != SPACE_SHARED && a->space != SPACE_LOCAL && !(a->addr >> PTX_SPACE_SHIFT))
+		place.access = (struct ptx_access){a->addr, a->size, a->write};
+	env->found(env->ctx, &place);
 }
 
 static void say_unwritten(const struct access *a, const char *space)
 {
-	char what[128];
-
-	if (!first_time(a, FOUND_UNWRITTEN))
-		return;
-	snprintf(what, sizeof(what), "uninitialised read of %u bytes of %s memory at 0x%llx",
-		 a->size, space, (unsigned long long)a->addr);
-	report_finding(a, what);
+	if (first_time(a, FOUND_UNWRITTEN))
+		report_finding(a, "uninitialised read of %u bytes of %s memory at 0x%llx", a->size,
+			       space, (unsigned long long)a->addr);
 }
 
 static void say_race(const struct access *a, const struct last_access *other, bool other_writes)
 {
-	char what[256], position[128], thread[48];
+	char position[128], thread[48];
 
 	if (!first_time(a, FOUND_RACE))
 		return;
 	who(a->w, other->thread, thread, sizeof(thread));
-	snprintf(what, sizeof(what),
-		 "race on shared memory at 0x%llx: %s, after a %s by thread %s (%s) and nothing "
-		 "in between that orders them",
-		 (unsigned long long)a->addr, a->write ? "a write" : "a read",
-		 other_writes ? "write" : "read", thread,
-		 describe_code_position(a->w, other->pc, position, sizeof(position)));
-	report_finding(a, what);
+	report_finding(a,
+		       "race on shared memory at 0x%llx: %s, after a %s by thread %s (%s) and "
+		       "nothing in between that orders them",
+		       (unsigned long long)a->addr, a->write ? "a write" : "a read",
+		       other_writes ? "write" : "read", thread,
+		       describe_code_position(a->w, other->pc, position, sizeof(position)));
 }
 
 /* ---- the rules ---- */

@@ -210,7 +210,7 @@ static void fault_and_fetch(void)
 	must(!launch() && synchronize() == QCU_ERR_LaunchFailure, 50);
 	must(fetch_fault(&f, sizeof(f)) == sizeof(f), 51);
 	must(strlen(f.kernel) == sizeof(f.kernel) - 1 && !strncmp(f.kernel, K1200, 1023), 52);
-	must(f.flags == QCU_FAULT_THREAD && !f.addr && !f.file[0] && !f.line, 53);
+	must(f.flags == QCU_FAULT_THREAD && !f.addr && !f.file[0] && f.line, 53);
 	end();
 }
 
