@@ -5,7 +5,7 @@
 
 # From the lowest layer to the highest (tests/check/layers.txt).
 LIBRARY_SRCS := $(addprefix qcu-library/link/,args.c ask.c capture.c devices.c env.c errors.c fork.c \
-	handles.c logs.c misc.c print.c progress.c session.c thread.c trace.c)
+	handles.c logs.c misc.c print.c progress.c session.c thread.c trace.c trace_about.c trace_calls.c trace_ranges.c)
 LIBRARY_SRCS += $(addprefix qcu-library/device/,choose.c describe.c limits.c peer.c properties.c)
 LIBRARY_SRCS += $(addprefix qcu-library/malloc/,arena.c malloc_hook.c malloc_region.c \
 	malloc_tree.c memmap.c ranges.c recycle.c register.c reserve.c window.c)
@@ -57,7 +57,7 @@ $(LIBRARY_MAP): qcu-library/cudart.syms qcu-library/library.mk $(DRIVER_SYMS)
 	awk 'BEGIN { print "libcudart.so.13 {\nglobal:" } !/^#/ { print "\t" $$1 ";" } \
 		END { print "};" }' $< >$@
 	awk 'BEGIN { print "QCUDA_PRIVATE {\nglobal:" } !/^#/ { print "\tqcul_drv_" $$1 ";" } \
-		BEGIN { print "\tqcul_lib_*;" } \
+		BEGIN { print "\tqcul_lib_*;\n\tqcul_call_*;\n\tInitializeInjectionNvtx2;" } \
 		END { print "} libcudart.so.13;" }' $(DRIVER_SYMS) >>$@
 
 $(B)/qcu-library/api/unsupported.o: $(B)/qcu-library/unsupported.inc

@@ -181,6 +181,8 @@ write_preloads() {
 		echo 'export LD_AUDIT=/qcu/lib/libqcuda-loader.so'
 		[[ $linked != static* ]] || before+=("/qcu/lib/libcudart.so.${linked#static }")
 	fi
+	# NVTX in a program loads this, so that its ranges are in the trace.
+	[ -z "${QCU_TRACE_FILE:-}" ] || echo 'export NVTX_INJECTION64_PATH=/qcu/lib/libcudart.so.13'
 	# An OpenCL program loads PoCL, and our library with it, when its malloc has long been another one.
 	[ "$mode" = vm ] || [ "$opencl" != packed ] || preload=1
 	[ -z "$preload" ] || before+=(/qcu/lib/libcudart.so.13)

@@ -62,7 +62,9 @@ enum qcul_fork_order {
 	QCUL_FORK_QUERY,	   /* none: the page of answers */
 	QCUL_FORK_DEVICES,	   /* none: devices that the program sees */
 	QCUL_FORK_NOTIFY,	   /* functions to call when memory is short */
+	QCUL_FORK_TRACE_RANGES,	   /* ranges of the program's in a trace */
 	QCUL_FORK_TRACE,	   /* the trace */
+	QCUL_FORK_TRACE_ABOUT,	   /* names of kernels in a trace */
 	QCUL_FORK_FAULTS,	   /* none: how many faults and findings there were */
 };
 

@@ -10,6 +10,10 @@
  * both clocks have gone on alike. If they have not, because the VM was stopped, the times between
  * the two are uncertain, and the trace says so. Nothing here waits for the program's work: what is
  * not done when it is asked for is written without a time on the GPU.
+ *
+ * The calls of the program's and its ranges come from trace_calls.c and trace_ranges.c. What the
+ * program chooses is bounded: names are cut and escaped, and after EVENTS_MAX only a number is
+ * kept.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,13 +21,16 @@
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "qcu-library/link/fork.h"
 #include "qcu-library/link/link.h"
+#include "qcu-library/link/trace.h"
 
 #define RECORDS	       4096
+#define EVENTS_MAX     1000000
 #define PAIRS	       1024
 #define EVENTS_AT_ONCE 32
 #define ANCHORS	       4    /* tries: the first ones also make the GPU's context */
@@ -38,9 +45,12 @@ struct pair {
 struct trace_entry {
 	uint64_t begin, end; /* ns of this process's clock */
 	uint64_t bytes;
+	uint64_t memory;  /* the address or number of what was allocated or freed */
+	const char *call; /* the program's call that has sent it, or NULL */
 	uint32_t tid, seq, stream;
+	uint32_t kernel; /* of a launch */
 	uint16_t op;
-	bool posted;
+	bool posted, pageable;
 	int error;
 	uint8_t device;	   /* the mirror's number */
 	struct pair *pair; /* NULL: no GPU time is wanted */
@@ -69,6 +79,10 @@ static const char *const names[QCU_OP_COUNT] = {
 
 static struct {
 	FILE *out;
+	atomic_bool on; /* the same as out, without the lock */
+	pthread_key_t thread_key;
+	bool have_thread_key;
+	uint64_t written, left_out;
 	struct trace_entry records[RECORDS];
 	unsigned int count;
 	struct device devices[UINT8_MAX + 1];
@@ -76,10 +90,13 @@ static struct {
 	uint64_t unmeasured, uncertain;
 } process;
 
+/* In a file that is loaded late there is little room for variables of each thread: one pointer. */
+static QCUL_NEAR struct qcul_traced_thread *traced_thread;
+
 static void drop_trace_in_child(void);
 QCUL_AT_FORK(QCUL_FORK_TRACE, .forget = drop_trace_in_child)
 
-static uint64_t now_ns(void)
+uint64_t qcul_trace_now(void)
 {
 	struct timespec t;
 
@@ -185,7 +202,7 @@ static void begin_device(struct device *d, uint8_t device)
 	if (send_own(&cmd, false) || make_events(events, 2, device) != 2)
 		return;
 	for (i = 0; i < ANCHORS; i++) {
-		begin = now_ns();
+		begin = qcul_trace_now();
 		if (record_event(events[0], d->stream, device))
 			return;
 		cmd = qcul_cmd(QCU_OP_EVENT_SYNC);
@@ -193,7 +210,7 @@ static void begin_device(struct device *d, uint8_t device)
 		cmd.event_sync.event = events[0];
 		if (send_own(&cmd, false))
 			return;
-		d->first.error = (now_ns() - begin) / 2;
+		d->first.error = (qcul_trace_now() - begin) / 2;
 		d->first.at = begin + d->first.error;
 	}
 	d->first.event = events[0];
@@ -207,7 +224,7 @@ static void begin_device(struct device *d, uint8_t device)
  */
 static void compare_clocks(struct device *d, uint8_t device)
 {
-	uint64_t begin = now_ns();
+	uint64_t begin = qcul_trace_now();
 	int64_t gpu = 0, own;
 	unsigned int i;
 
@@ -219,7 +236,7 @@ static void compare_clocks(struct device *d, uint8_t device)
 	for (i = 0; !elapsed_ns(d->first.event, d->second.event, &gpu); i++)
 		if (i == LOOKS || qcul_broken())
 			return;
-	d->second.error = (now_ns() - begin) / 2;
+	d->second.error = (qcul_trace_now() - begin) / 2;
 	d->second.at = begin + d->second.error;
 	own = (int64_t)(d->second.at - d->first.at);
 	d->apart = (uint64_t)llabs(own - gpu) >
@@ -246,24 +263,78 @@ static void end_comparisons(bool written)
 
 /* ---- writing ---- */
 
+/* Nothing more is added. What is written stays. */
+static void end_tracing(void)
+{
+	qcul_session_traced_by(NULL);
+	atomic_store(&process.on, false);
+}
+
 static void stop(const char *why)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 
 	qcul_say_once(&said, "QCU_TRACE_FILE cannot be written (%s): the trace is not complete",
 		      why);
-	qcul_session_traced_by(NULL);
+	end_tracing();
 	process.out = NULL;
 }
 
-static void write_trace_event_head(const char *phase, const char *category,
-				   const struct trace_entry *r, uint32_t track, uint64_t at)
+/* Bytes of the character of UTF-8 that begins here. 0: none does. */
+static unsigned int bytes_of_character(const unsigned char *c)
 {
-	fprintf(process.out,
-		",\n{\"ph\":\"%s\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":%u,"
-		"\"ts\":%llu.%03llu",
-		phase, category, names[r->op], (int)getpid(), track,
+	unsigned int n = *c < 0x80 ? 1 : *c < 0xc2 ? 0 : *c < 0xe0 ? 2 : *c < 0xf0 ? 3 : 4, i;
+
+	if (*c > 0xf4)
+		return 0;
+	for (i = 1; i < n; i++)
+		if ((c[i] & 0xc0) != 0x80)
+			return 0;
+	if ((*c == 0xe0 && c[1] < 0xa0) || (*c == 0xed && c[1] > 0x9f) ||
+	    (*c == 0xf0 && c[1] < 0x90) || (*c == 0xf4 && c[1] > 0x8f))
+		return 0;
+	return n;
+}
+
+/* A name of the program's as JSON has it. What may not stand there becomes a question mark. */
+static void write_trace_name(const char *name)
+{
+	const unsigned char *c = (const unsigned char *)name;
+	unsigned int n, left = QCUL_TRACE_NAME - 1;
+
+	putc('"', process.out);
+	for (; *c && left; c += n ? n : 1, left--) {
+		n = bytes_of_character(c);
+		if (*c == '"' || *c == '\\')
+			putc('\\', process.out);
+		if (!n || *c < ' ' || *c == 0x7f || (*c == 0xc2 && c[1] < 0xa0))
+			putc('?', process.out);
+		else
+			fwrite(c, 1, n, process.out);
+	}
+	fputs(*c ? "...\"" : "\"", process.out);
+}
+
+static void write_trace_head(const char *phase, const char *category, const char *name,
+			     uint32_t track, uint64_t at)
+{
+	fprintf(process.out, ",\n{\"ph\":\"%s\",\"cat\":\"%s\",\"name\":", phase, category);
+	write_trace_name(name);
+	fprintf(process.out, ",\"pid\":%d,\"tid\":%u,\"ts\":%llu.%03llu", (int)getpid(), track,
 		(unsigned long long)(at / 1000), (unsigned long long)(at % 1000));
+}
+
+/* May another event be written? The caller holds the lock. */
+static bool room_for_event(void)
+{
+	if (!process.out)
+		return false;
+	if (process.written >= EVENTS_MAX) {
+		process.left_out++;
+		return false;
+	}
+	process.written++;
+	return true;
 }
 
 static void lasts(uint64_t ns)
@@ -281,21 +352,44 @@ struct gpu_time {
 	bool uncertain;
 };
 
-static void write_trace_record(const struct trace_entry *r, const struct gpu_time *gpu)
+static void write_call_args(const struct trace_entry *r)
 {
-	write_trace_event_head("X", "call", r, r->tid, r->begin);
-	lasts(r->end - r->begin);
+	char kernel[QCUL_TRACE_NAME];
+
 	fprintf(process.out,
-		",\"args\":{\"seq\":%u,\"stream\":%u,\"bytes\":%llu,\"posted\":%s,\"error\":%d}}",
+		",\"args\":{\"seq\":%u,\"stream\":%u,\"bytes\":%llu,\"posted\":%s,\"error\":%d",
 		r->seq, r->stream, (unsigned long long)r->bytes, r->posted ? "true" : "false",
 		r->error);
+	if (r->call) {
+		fprintf(process.out, ",\"call\":");
+		write_trace_name(r->call);
+	}
+	if (r->op == QCU_OP_LAUNCH && qcul_trace_kernel(r->kernel, kernel)) {
+		fprintf(process.out, ",\"kernel\":");
+		write_trace_name(kernel);
+	}
+	if (qcul_trace_memory_kind(r->op))
+		fprintf(process.out, ",\"memory\":\"%c%u.%llx\"", qcul_trace_memory_kind(r->op),
+			r->device, (unsigned long long)r->memory);
+	fprintf(process.out, "%s}}", r->pageable ? ",\"pageable\":true" : "");
+}
+
+static void write_trace_record(const struct trace_entry *r, const struct gpu_time *gpu)
+{
+	const char *name = names[r->op];
+
+	if (!room_for_event())
+		return;
+	write_trace_head("X", "call", name, r->tid, r->begin);
+	lasts(r->end - r->begin);
+	write_call_args(r);
 	if (!gpu)
 		return;
-	write_trace_event_head("b", "queue", r, r->tid, r->begin);
+	write_trace_head("b", "queue", name, r->tid, r->begin);
 	fprintf(process.out, ",\"id\":\"%u.%u\"}", r->tid, r->seq);
-	write_trace_event_head("e", "queue", r, r->tid, gpu->start);
+	write_trace_head("e", "queue", name, r->tid, gpu->start);
 	fprintf(process.out, ",\"id\":\"%u.%u\"}", r->tid, r->seq);
-	write_trace_event_head("X", "gpu", r, TRACK + r->stream, gpu->start);
+	write_trace_head("X", "gpu", name, TRACK + r->stream, gpu->start);
 	lasts(gpu->ns);
 	fprintf(process.out, ",\"args\":{\"seq\":%u,\"tid\":%u,\"bytes\":%llu%s}}", r->seq, r->tid,
 		(unsigned long long)r->bytes, gpu->uncertain ? ",\"uncertain\":true" : "");
@@ -315,7 +409,7 @@ static bool measure(const struct trace_entry *r, struct gpu_time *gpu)
 		compare_clocks(d, r->device);
 	if (!elapsed_ns(d->first.event, r->pair->before, &start))
 		return false;
-	now = now_ns();
+	now = qcul_trace_now();
 	gpu->ns = ns > 0 ? (uint64_t)ns : 0;
 	gpu->start = d->first.at + (uint64_t)(int64_t)((double)start * d->rate);
 	gpu->uncertain = d->apart;
@@ -398,22 +492,16 @@ static bool measurable(const struct qCUcmd *cmd)
 	       qcul_device_ordinal(qcul_stream_device(qcu_field(cmd, rule->stream))) == cmd->device;
 }
 
-static uint64_t bytes_of(const struct qCUcmd *cmd)
-{
-	if (cmd->op == QCU_OP_COPY_D2D)
-		return cmd->copy_d2d.len;
-	return cmd->op != QCU_OP_LAUNCH && qcu_rule(cmd->op)->buffer != QCU_BUFFER_NONE
-		       ? cmd->buf.len
-		       : 0;
-}
-
 static cudaError_t send_one(struct qCUcmd *cmd)
 {
 	const struct qcu_rule *rule = qcu_rule(cmd->op);
+	struct qcul_traced_thread *t = qcul_traced_thread();
 	struct trace_entry r = {.tid = cmd->tid,
 				.op = cmd->op,
-				.bytes = bytes_of(cmd),
+				.bytes = qcul_trace_bytes(cmd),
 				.device = cmd->device,
+				.call = t ? t->call : NULL,
+				.kernel = cmd->op == QCU_OP_LAUNCH ? cmd->launch.kernel : 0,
 				.stream =
 					rule->stream < QCU_BODY ? qcu_field(cmd, rule->stream) : 0,
 				.posted = cmd->flags & QCU_F_POSTED};
@@ -428,11 +516,15 @@ static cudaError_t send_one(struct qCUcmd *cmd)
 			give_pair(&r);
 		pthread_mutex_unlock(&at_fork.lock);
 	}
-	r.begin = now_ns();
+	r.begin = qcul_trace_now();
 	err = qcul_send_untraced(cmd, 1);
-	r.end = now_ns();
+	r.end = qcul_trace_now();
 	r.seq = cmd->seq;
 	r.error = err;
+	r.memory = qcul_trace_memory(cmd);
+	r.pageable = qcul_trace_pageable(cmd);
+	if (!err)
+		qcul_trace_note(cmd);
 	pthread_mutex_lock(&at_fork.lock);
 	process.unmeasured += wanted;
 	if (r.pair && record_event(r.pair->after, r.stream, r.device))
@@ -480,6 +572,98 @@ static cudaError_t send_traced(struct qCUcmd *cmds, unsigned int n)
 	return first;
 }
 
+/* ---- what the program does itself ---- */
+
+static void forget_traced_thread(void *thread)
+{
+	struct qcul_traced_thread *t = thread;
+	struct qcul_traced_range *r;
+
+	traced_thread = NULL;
+	while ((r = t->ranges)) {
+		t->ranges = r->below;
+		free(r);
+	}
+	free(t);
+}
+
+void qcul_trace_name_thread(uint32_t tid, const char *name)
+{
+	pthread_mutex_lock(&at_fork.lock);
+	if (room_for_event()) {
+		write_trace_head("M", "thread", "thread_name", tid, 0);
+		fprintf(process.out, ",\"args\":{\"name\":");
+		write_trace_name(name);
+		fprintf(process.out, "}}");
+	}
+	pthread_mutex_unlock(&at_fork.lock);
+}
+
+struct qcul_traced_thread *qcul_traced_thread(void)
+{
+	char name[32] = "";
+
+	if (!atomic_load_explicit(&process.on, memory_order_relaxed))
+		return NULL;
+	if (traced_thread)
+		return traced_thread;
+	traced_thread = calloc(1, sizeof(*traced_thread));
+	if (!traced_thread)
+		return NULL;
+	if (process.have_thread_key)
+		pthread_setspecific(process.thread_key, traced_thread);
+	prctl(PR_GET_NAME, name);
+	qcul_trace_name_thread(qcul_tid(), name);
+	return traced_thread;
+}
+
+/* The head of an event of the calling thread's. The caller holds the lock. */
+static void write_own_head(const char *phase, const char *category, const char *name,
+			   const char *domain, uint64_t at)
+{
+	write_trace_head(phase, category, name, qcul_tid(), at);
+	fprintf(process.out, ",\"args\":{");
+	if (domain) {
+		fprintf(process.out, "\"domain\":");
+		write_trace_name(domain);
+	}
+	fprintf(process.out, "}");
+}
+
+void qcul_trace_span(const char *category, const char *name, const char *domain, uint64_t begin)
+{
+	uint64_t end = qcul_trace_now();
+
+	pthread_mutex_lock(&at_fork.lock);
+	if (room_for_event()) {
+		write_own_head("X", category, name, domain, begin);
+		lasts(end - begin);
+		fprintf(process.out, "}");
+	}
+	pthread_mutex_unlock(&at_fork.lock);
+}
+
+void qcul_trace_bound(bool begins, const char *name, const char *domain, uint64_t id)
+{
+	pthread_mutex_lock(&at_fork.lock);
+	/* What has begun must end, so its end has a place kept. */
+	if (begins ? room_for_event() : process.out != NULL) {
+		write_own_head(begins ? "b" : "e", "range", name, domain, qcul_trace_now());
+		fprintf(process.out, ",\"id\":\"r%llu\"}", (unsigned long long)id);
+	}
+	pthread_mutex_unlock(&at_fork.lock);
+}
+
+void qcul_trace_mark(const char *name, const char *domain)
+{
+	pthread_mutex_lock(&at_fork.lock);
+	if (room_for_event()) {
+		write_own_head("i", "range", name, domain, qcul_trace_now());
+		fprintf(process.out, ",\"s\":\"t\"}");
+	}
+	pthread_mutex_unlock(&at_fork.lock);
+}
+
 /* ---- begin and end ---- */
 
 /* The file has what was flushed before the fork, and is the parent's. */
@@ -487,7 +671,7 @@ static void drop_trace_in_child(void)
 {
 	if (!process.out)
 		return;
-	qcul_session_traced_by(NULL);
+	end_tracing();
 	__fpurge(process.out);
 	fclose(process.out);
 	process.out = NULL;
@@ -523,10 +707,13 @@ __attribute__((constructor)) static void begin_trace(void)
 		"{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"tid\":0,"
 		"\"args\":{\"name\":\"process %d\"}}",
 		pid, pid);
-	if (fflush(process.out))
+	if (fflush(process.out)) {
 		stop(strerror(errno));
-	else
-		qcul_session_traced_by(send_traced);
+		return;
+	}
+	process.have_thread_key = !pthread_key_create(&process.thread_key, forget_traced_thread);
+	qcul_session_traced_by(send_traced);
+	atomic_store(&process.on, true);
 }
 
 /* After the program's own end: what it has not waited for may not be done. */
@@ -536,14 +723,16 @@ __attribute__((destructor)) static void end_trace(void)
 	unsigned int i;
 
 	pthread_mutex_lock(&at_fork.lock);
-	qcul_session_traced_by(NULL);
+	end_tracing();
 	if (process.out)
 		flush_trace_records(true, false);
 	if (process.out) {
 		fprintf(process.out,
-			"\n],\"otherData\":{\"pid\":\"%d\",\"unmeasured\":%llu,\"uncertain\":%llu",
+			"\n],\"otherData\":{\"pid\":\"%d\",\"unmeasured\":%llu,\"uncertain\":%llu,"
+			"\"left_out\":%llu,\"ended\":%llu",
 			(int)getpid(), (unsigned long long)process.unmeasured,
-			(unsigned long long)process.uncertain);
+			(unsigned long long)process.uncertain, (unsigned long long)process.left_out,
+			(unsigned long long)qcul_trace_now());
 		fprintf(process.out, ",\"own_commands\":{");
 		for (i = 0; i < QCU_OP_COUNT; i++) {
 			if (!process.own[i])

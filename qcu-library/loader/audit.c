@@ -31,7 +31,51 @@ static bool off;	  /* QCU_LOADER=0 */
 static char folder[4096]; /* where this module lies */
 static bool started;	  /* the program's own code may run */
 static bool preloaded;
+static bool traced;
 static struct qcul_linked linked; /* the dynamic linker shows one object at a time */
+
+/* NVIDIA's libraries that we have. */
+static const char *const libraries[] = {
+	"libcudart.so.13",
+	"libcudart.so.12",
+	"libcuda.so.1",
+	"libcublas.so.13",
+	"libcublasLt.so.13",
+	"libnvidia-ml.so.1",
+	"libcudnn.so.9",
+	"libcufft.so.12",
+	"libcurand.so.10",
+	"libcusolver.so.12",
+	"libcusparse.so.12",
+	"libnccl.so.2",
+	"libcufile.so.0",
+	"libcublas.so.12",
+	"libcublasLt.so.12",
+	"libcufft.so.11",
+	"libcusolver.so.11",
+	"libcudnn_adv.so.9",
+	"libcudnn_cnn.so.9",
+	"libcudnn_engines_precompiled.so.9",
+	"libcudnn_engines_runtime_compiled.so.9",
+	"libcudnn_engines_tensor_ir.so.9",
+	"libcudnn_ext.so.9",
+	"libcudnn_graph.so.9",
+	"libcudnn_heuristic.so.9",
+	"libcudnn_ops.so.9",
+};
+#define LIBRARIES (sizeof(libraries) / sizeof(libraries[0]))
+
+/* The place of a file among them, by its name or path. LIBRARIES: it is none. */
+static size_t which_library(const char *path)
+{
+	const char *base = strrchr(path, '/');
+	size_t i;
+
+	base = base ? base + 1 : path;
+	for (i = 0; i < LIBRARIES && strcmp(base, libraries[i]) != 0; i++)
+		;
+	return i;
+}
 
 static void trace(const char *path, const char *what, size_t n)
 {
@@ -177,6 +221,8 @@ static void serve_object(const struct link_map *map)
 
 	if (!open_object(map, &f, &e, path, sizeof(path)))
 		return;
+	if (traced && which_library(path) < LIBRARIES)
+		qcul_trace_object(&e, map->l_addr);
 	qcul_linked_find(&e, &linked);
 	if (linked.state == QCUL_LINKED_FOUND) {
 		why = replace_runtime(&e, map, f.fd);
@@ -232,49 +278,15 @@ PUBLIC unsigned int la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t
  */
 PUBLIC char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag)
 {
-	static const char *const names[] = {
-		"libcudart.so.13",
-		"libcudart.so.12",
-		"libcuda.so.1",
-		"libcublas.so.13",
-		"libcublasLt.so.13",
-		"libnvidia-ml.so.1",
-		"libcudnn.so.9",
-		"libcufft.so.12",
-		"libcurand.so.10",
-		"libcusolver.so.12",
-		"libcusparse.so.12",
-		"libnccl.so.2",
-		"libcufile.so.0",
-		"libcublas.so.12",
-		"libcublasLt.so.12",
-		"libcufft.so.11",
-		"libcusolver.so.11",
-		"libcudnn_adv.so.9",
-		"libcudnn_cnn.so.9",
-		"libcudnn_engines_precompiled.so.9",
-		"libcudnn_engines_runtime_compiled.so.9",
-		"libcudnn_engines_tensor_ir.so.9",
-		"libcudnn_ext.so.9",
-		"libcudnn_graph.so.9",
-		"libcudnn_heuristic.so.9",
-		"libcudnn_ops.so.9",
-	};
-	static char paths[sizeof(names) / sizeof(names[0])][4096 + 32];
-	const char *base = strrchr(name, '/');
-	size_t i;
+	static char paths[LIBRARIES][4096 + 32];
+	size_t i = which_library(name);
 
 	(void)cookie;
 	(void)flag;
-	base = base ? base + 1 : name;
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strcmp(base, names[i]) != 0)
-			continue;
-		snprintf(paths[i], sizeof(paths[i]), "%s/%s", folder, names[i]);
-		if (!access(paths[i], R_OK))
-			return paths[i];
-	}
-	return (char *)name;
+	if (i == LIBRARIES)
+		return (char *)name;
+	snprintf(paths[i], sizeof(paths[i]), "%s/%s", folder, libraries[i]);
+	return access(paths[i], R_OK) ? (char *)name : paths[i];
 }
 
 /* main() is next. It may forbid itself to open files, so what is missing is loaded now. */
@@ -298,8 +310,11 @@ __attribute__((constructor)) static void start_loader(void)
 	snprintf(folder, sizeof(folder), "%s", self->l_name);
 	if (strrchr(folder, '/'))
 		*strrchr(folder, '/') = '\0';
-	if (dlinfo(self, RTLD_DI_LMID, &namespace) || namespace != LM_ID_BASE)
+	wish = getenv("QCU_TRACE_FILE");
+	if (dlinfo(self, RTLD_DI_LMID, &namespace) || namespace != LM_ID_BASE) {
+		traced = wish && *wish;
 		return;
+	}
 	preloaded = true;
 	for (map = self; map->l_prev; map = map->l_prev)
 		;

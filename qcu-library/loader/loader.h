@@ -33,6 +33,18 @@ void qcul_bind_load(void);
 /* Called by a stub that is used for the first time. Returns the function. */
 void *qcul_bind(unsigned long slot);
 
+/* ---- traced.c ---- */
+
+/* In libcudart.so.13: a call begins. False: it is not to be told when it ends. */
+typedef bool qcul_call_begins_fn(const char *name);
+typedef void qcul_call_ends_fn(void);
+
+/*
+ * Makes the trace see the calls of a library that is loaded with the offset `base`. If it cannot,
+ * the trace does not have them. The dynamic linker's lock is held, and nothing is bound yet.
+ */
+void qcul_trace_object(const struct qcul_elf *e, uintptr_t base);
+
 /* ---- patch.c ---- */
 
 /*

@@ -4,7 +4,7 @@
 
 LOADER := $(B)/qcu-library/loader
 LOADER_FIND := $(addprefix $(LOADER)/,elf.o linked.o fingerprint.o)
-LOADER_OBJS := $(addprefix $(LOADER)/,audit.o bind.o patch.o say.o) $(LOADER_FIND)
+LOADER_OBJS := $(addprefix $(LOADER)/,audit.o bind.o patch.o say.o traced.o) $(LOADER_FIND)
 LOADER_LIBRARY := $(B)/qcu-library/libqcuda-loader.so
 
 # CUDA 13.0's functions. Later ones have their version at the end of the line.
