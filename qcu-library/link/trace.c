@@ -587,16 +587,22 @@ static void forget_traced_thread(void *thread)
 	free(t);
 }
 
-void qcul_trace_name_thread(uint32_t tid, const char *name)
+static void write_thread_name(const char *category, uint32_t tid, const char *name)
 {
 	pthread_mutex_lock(&at_fork.lock);
 	if (room_for_event()) {
-		write_trace_head("M", "thread", "thread_name", tid, 0);
+		write_trace_head("M", category, "thread_name", tid, 0);
 		fprintf(process.out, ",\"args\":{\"name\":");
 		write_trace_name(name);
 		fprintf(process.out, "}}");
 	}
 	pthread_mutex_unlock(&at_fork.lock);
+}
+
+/* The program's name goes before the system's. */
+void qcul_trace_name_thread(uint32_t tid, const char *name)
+{
+	write_thread_name("named", tid, name);
 }
 
 struct qcul_traced_thread *qcul_traced_thread(void)
@@ -613,7 +619,7 @@ struct qcul_traced_thread *qcul_traced_thread(void)
 	if (process.have_thread_key)
 		pthread_setspecific(process.thread_key, traced_thread);
 	prctl(PR_GET_NAME, name);
-	qcul_trace_name_thread(qcul_tid(), name);
+	write_thread_name("system", qcul_tid(), name);
 	return traced_thread;
 }
 

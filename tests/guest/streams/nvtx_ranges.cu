@@ -105,13 +105,14 @@ static void begin_and_end_badly()
 	nvtxRangePushA("open at the end");
 }
 
-int main()
+int main(int argc, char **argv)
 {
 	nvtxEventAttributes_t a;
 	nvtxDomainHandle_t domain;
 	nvtxMessageValue_t m;
 	nvtxRangeId_t whole;
 	int *n, got = 0;
+	long i;
 
 	CHECK(cudaMalloc(&n, sizeof(*n)));
 	CHECK(cudaMemset(n, 0, sizeof(*n)));
@@ -138,6 +139,8 @@ int main()
 	nvtxRangeEnd(whole);
 
 	begin_and_end_badly();
+	for (i = argc > 1 ? atol(argv[1]) : 0; i > 0; i--)
+		nvtxMarkA("one of many");
 	CHECK(cudaFree(n));
 	REQUIRE(got == 32, "%d", got);
 	printf("verified: ranges and names of NVTX, also bad ones, change nothing\n");

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # qcu trace and the file that the library writes: wrong calls, files that are no traces, places that
-# cannot be written, programs that fork or are killed; then a VM, whose counters the trace must match.
+# cannot be written, programs that fork or are killed, names that are none; advice, and none without a figure; then
+# VMs, whose counters the trace must match.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/../lib.sh"
 
@@ -12,6 +13,7 @@ trace=("$root/scripts/qcu" trace)
 cat >"$tmp/without_vm" <<END
 #!/bin/sh
 export LD_LIBRARY_PATH="$root/$B/loopback" QCU_TRACE_FILE="\$1"
+export LD_AUDIT="$root/$B/loopback/libqcuda-loader.so" NVTX_INJECTION64_PATH="$root/$B/loopback/libcudart.so.13"
 shift
 exec "\$@"
 END
@@ -65,10 +67,17 @@ no_trace work-of-another-call 'no call has asked for' "$(events "$call,${gpu/LAU
 no_trace work-before-its-call 'before it was called' "$(events "$call,${gpu/'"ts":6'/'"ts":4'}")"
 no_trace uncertain-is-a-number 'has other args' "$(events "$call,${gpu/'"bytes":0'/'"bytes":0,"uncertain":1'}")"
 no_trace queue-without-end 'a queue does not end' "$(events "$call,$begin")"
-no_trace queue-without-begin 'does not begin' "$(events "$call,$end")"
+no_trace queue-without-begin 'has not begun' "$(events "$call,$end")"
 no_trace queue-backwards 'ends before it begins' "$(events "$call,$begin,${end/'"ts":5'/'"ts":4'}")"
+no_trace name-of-a-million 'another type' "$(events "${call/LAUNCH/$(printf '%01000d' 7)}")"
+no_trace kernel-is-a-number 'has other args' "$(events "${call/'"error"'/'"kernel":5,"error"'}")"
+no_trace number-without-end 'another type' "$(events "${call/'"pid":1'/'"pid":1'"$(printf '%0100d' 0)"}")"
+no_trace other-data-is-a-list 'otherData' '{"traceEvents":[],"otherData":[]}'
+no_trace lists-in-lists 'that is no JSON' "$(printf '%0100000d' 0 | tr 0 '[')"
+esc=$(printf '\\\\u001b[2J')
+no_trace control-characters 'other args than a .\[2J$' "$(events "${call/'"cat":"call"'/'"cat":"'"${esc#\\}"'"'}")"
 events "$call,$begin,$end,$gpu" >"$tmp/t.json"
-expect_host a-small-one 0 '1 +0 +0 +1  LAUNCH' "${trace[@]}" --read "$tmp/t.json" --summary
+expect_host a-small-one 0 '1 +0 +0 +1  LAUNCH' "${trace[@]}" --read "$tmp/t.json"
 
 # ---- pictures of what is on a terminal, and of a trace ----
 
@@ -108,6 +117,213 @@ reads per-thread-streams "$tmp/per.json" 'RECT_H2D' "$guest/per_thread_copies"
 expect_host threads-run 0 '^fine$' bash -c "$without_vm $tmp/threads.json $B/tests/loopback/threads && echo fine"
 expect_host threads-are-right 0 'calls' "${trace[@]}" --read "$tmp/threads.json" --summary
 reads resets "$tmp/resets.json" 'DEVICE_RESET' "$guest/device_limits"
+
+# ---- names ----
+
+# What viewers drop without a word, they must not find: this follows the description of the format. Prints each name.
+cat >"$tmp/strict.py" <<'END'
+import collections, json, sys
+with open(sys.argv[1], encoding="utf-8") as f:
+    trace = json.load(f)
+ns = lambda us: round(us * 1000)
+spans, open_async, starts, arrows, names, counters = collections.defaultdict(list), {}, {}, 0, {}, collections.Counter()
+for e in trace["traceEvents"]:
+    kind = e["ph"]
+    assert kind in "MXbeisfC", e
+    assert isinstance(e["pid"], int) and isinstance(e["tid"], int) and e["pid"] < 1 << 31 and e["tid"] < 1 << 31, e
+    assert kind == "M" or (0 <= e["ts"] < 1 << 53), e
+    assert e["name"].isprintable() or not e["name"], e
+    if kind == "M":
+        assert e["name"] in ("process_name", "thread_name") and isinstance(e["args"]["name"], str), e
+        key = (e["pid"], e["tid"], e["name"])
+        assert key not in names, e
+        names[key] = e["args"]["name"]
+    elif kind == "X":
+        assert e["dur"] >= 0, e
+        spans[e["pid"], e["tid"]].append((ns(e["ts"]), ns(e["ts"] + e["dur"]), e["name"]))
+    elif kind == "b":
+        assert (e["pid"], e["cat"], e["id"]) not in open_async, e
+        open_async[e["pid"], e["cat"], e["id"]] = e
+    elif kind == "e":
+        assert open_async.pop((e["pid"], e["cat"], e["id"]))["ts"] <= e["ts"], e
+    elif kind == "C":
+        assert all(isinstance(v, (int, float)) and v >= 0 for v in e["args"].values()), e
+        counters[e["name"]] += 1
+    elif kind == "s":
+        assert e["id"] not in starts, e
+        starts[e["id"]] = e
+for row in spans.values():
+    row.sort(key=lambda s: (s[0], -s[1]))
+    stack = []
+    for begin, end, name in row:
+        while stack and stack[-1] <= begin:
+            stack.pop()
+        assert not stack or end <= stack[-1], f"{name} lies half in another: {begin} {end} {stack}"
+        stack.append(end)
+for e in trace["traceEvents"]:
+    if e["ph"] not in "sf":
+        continue
+    row = spans[e["pid"], e["tid"]]
+    assert any(a <= ns(e["ts"]) <= z for a, z, _ in row), f"an arrow to nothing: {e}"
+    if e["ph"] == "f":
+        assert e["bp"] == "e" and starts.pop(e["id"])["ts"] <= e["ts"], e
+        arrows += 1
+assert not starts, starts
+for key in {(p, t) for p, t in spans}:
+    assert (*key, "thread_name") in names and (key[0], 0, "process_name") in names, key
+print("tracks:", *sorted(names.values()))
+print("names:", *sorted({f"{e['cat']}/{e['name']}" for e in trace["traceEvents"] if e["ph"] in "Xbi"}), sep="\n")
+print("arrows:", arrows, "counters:", *counters)
+END
+# strict NAME FILE PATTERN [--read FILE...]: a trace of these files is one for viewers, and has this in it.
+strict() {
+	local name=$1 out=$2 pattern=$3
+	shift 3
+	expect_host "$name-read" 0 "$out has [0-9]+ calls and [0-9]+ pieces of work" "${trace[@]}" --out "$out" "$@"
+	expect_host "$name" 0 "$pattern" python3 "$tmp/strict.py" "$out"
+}
+kernel='vector_add\(float const\*, float const\*, float\*, int\)'
+strict kernel-by-name "$tmp/out.json" "^gpu/$kernel\$" --read "$tmp/kernel.json"
+expect_host calls-by-name 0 '^api/cudaLaunchKernel api/cudaMalloc api/cudaMemcpy$' bash -c \
+	"python3 $tmp/strict.py $tmp/out.json | grep -x -e api/cudaMalloc -e api/cudaMemcpy -e api/cudaLaunchKernel | xargs"
+expect_host threads-by-name 0 '^tracks: .*vector_add \([0-9]+\)' python3 "$tmp/strict.py" "$tmp/out.json"
+expect_host arrows-and-memory 0 '^arrows: 4 counters: memory of GPU 0$' python3 "$tmp/strict.py" "$tmp/out.json"
+expect_host summary-by-kernel 0 " 1 .*  $kernel\$" "${trace[@]}" --read "$tmp/out.json"
+expect_host summary-by-call 0 ' 3 .*  cudaMemcpy$' "${trace[@]}" --read "$tmp/out.json"
+expect_host summary-by-size 0 ' 8000024 .*  to the GPU, pinned, up to 16 MiB$' "${trace[@]}" --read "$tmp/out.json"
+# A trace that was read and written is the same trace.
+strict written-again "$tmp/again.json" '^arrows: 4 ' --read "$tmp/out.json"
+expect_host nothing-changes 0 '^same$' bash -c "cmp $tmp/out.json $tmp/again.json && echo same"
+reads library "$tmp/library.json" ' cublasSgemm_v2$' "$guest/cublas_layers"
+strict work-of-a-library "$tmp/out.json" '^gpu/cublasSgemm_v2$' --read "$tmp/library.json"
+reads driver "$tmp/driver.json" ' cuLaunchKernel$' "$guest/driver_launch"
+# cuGetProcAddress, and functions that are asked for by name.
+reads driver-by-name "$tmp/entries.json" ' cuGetProcAddress_v2$' "$guest/driver_proc_address"
+
+# NVTX: ranges of two domains, of threads and of none, and names that are none.
+reads ranges "$tmp/nvtx.json" '1024 .*  deep$' "$guest/nvtx_ranges"
+strict ranges-by-name "$tmp/out.json" '^range/inner ä$' --read "$tmp/nvtx.json"
+ranges=0
+for name in outer 'whole work' registered crossing launched 'quoted "name" \\ \?\?\?\[2J \?' '\?+ \?+ \?+ \?+'; do
+	expect_host "range-$((++ranges))" 0 "^range/$name\$" python3 "$tmp/strict.py" "$tmp/out.json"
+done
+expect_host thread-named-by-nvtx 0 '^tracks: .*helper \([0-9]+\)' python3 "$tmp/strict.py" "$tmp/out.json"
+expect_host long-names-are-cut 0 '^range/x{255}\.\.\.$' python3 "$tmp/strict.py" "$tmp/out.json"
+expect_host ranges-without-a-trace 0 verified env LD_LIBRARY_PATH="$root/$B/loopback" \
+	NVTX_INJECTION64_PATH="$root/$B/loopback/libcudart.so.13" "$guest/nvtx_ranges"
+expect_host events-are-bounded 0 '"left_out":[1-9]' bash -c "$without_vm $tmp/much.json $guest/nvtx_ranges 1000000 >&2; tail -c 300 $tmp/much.json"
+rm -f "$tmp/much.json"
+
+# What a guest may put where its trace is expected.
+cat >"$tmp/modules.py" <<'END'
+import importlib.machinery, importlib.util, sys
+sys.dont_write_bytecode = True
+def load(name):
+    loader = importlib.machinery.SourceFileLoader(name, "scripts/" + name)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
+END
+cat >"$tmp/parts.py" <<'END'
+import os, sys
+from modules import load
+trace = load("trace")
+folder = sys.argv[1]
+os.mkfifo(folder + "/pipe")
+os.symlink("/etc/passwd", folder + "/link")
+os.mkdir(folder + "/dir")
+for name in ("pipe", "link", "dir"):
+    try:
+        trace.read_part(f"{folder}/{name}")
+        print("read", name)
+    except trace.Refused as e:
+        print(name, e)
+with open(folder + "/large", "w") as f:
+    f.truncate(trace.FILE_MAX + 1)
+trace.FILE_MAX = 1000
+for name, text in (("large", " " * 1001), ("cut", "{\n{\"ph\":\"e\"},\n"), ("text", "{\n5,\n")):
+    with open(f"{folder}/{name}", "w") as f:
+        f.write(text)
+    try:
+        trace.read_part(f"{folder}/{name}")
+        print("read", name)
+    except trace.Refused as e:
+        print(name, e)
+END
+mkdir "$tmp/parts"
+# expected NAME LINE: what parts.py said.
+python3_parts=$(PYTHONPATH="$tmp" timeout 60 python3 "$tmp/parts.py" "$tmp/parts" 2>&1)
+for line in 'pipe it is no file' 'link Too many levels of symbolic links' 'dir Is a directory' 'large it is larger than 0 MiB' \
+	'cut it is cut off, and its events are not right' 'text event 0 is of no kind that is known'; do
+	expect_host "part-${line%% *}" 0 "^$line\$" echo "$python3_parts"
+done
+
+# ---- advice ----
+
+# A trace in which the figures are known, in microseconds: calls and work one after the other.
+cat >"$tmp/made.py" <<'END'
+import json, sys
+events, at = [], 0.0
+def call(name, dur, gpu=None, api=None, bytes=0, gap=0.0, wait=False, **args):
+    global at
+    seq = len(events)
+    args = {"seq": seq, "stream": 0, "bytes": bytes, "posted": not wait, "error": 0, **args}
+    if api:
+        args["call"] = api
+        events.append({"ph": "X", "cat": "api", "name": api, "pid": 1, "tid": 2, "ts": at, "dur": dur, "args": {}})
+    events.append({"ph": "X", "cat": "call", "name": name, "pid": 1, "tid": 2, "ts": at, "dur": dur, "args": args})
+    if gpu is not None:
+        events.append({"ph": "X", "cat": "gpu", "name": name, "pid": 1, "tid": 1 << 30, "ts": at, "dur": gpu,
+                       "args": {"seq": seq, "tid": 2, "bytes": bytes}})
+    at += max(dur, gpu or 0) + gap
+def launch(gpu, **more):
+    call("LAUNCH", 1.0, gpu, "cudaLaunchKernel", kernel="k\x1b(int*)", **more)
+what, part = sys.argv[1], float(sys.argv[2])  # part: percent of the time
+n = 200
+if what == "pageable":
+    for _ in range(n):
+        launch(100 - part)
+        call("COPY_H2D", part, part, "cudaMemcpy", 4096, wait=True, pageable=True)
+elif what == "idle":
+    for _ in range(n):
+        launch(5.0, gap=5 * part / (100 - part))
+elif what == "waits":
+    for _ in range(n):
+        launch(100 - part)
+        call("DEVICE_SYNC", part, None, "cudaDeviceSynchronize", wait=True)
+elif what == "memory":
+    for i in range(n):
+        launch(100 - part)
+        call("MALLOC", part / 2, None, "cudaMalloc", 4096, memory="m0.1000", wait=True)
+        call("FREE", part / 2, None, "cudaFree", memory="m0.1000")
+elif what == "code":
+    call("MODULE_LOAD", part * 1000, wait=True)
+    launch((100 - part) * 1000)
+elif what == "overlap":
+    for _ in range(n):
+        launch(100 - part)
+        call("COPY_H2D", 1.0, part, "cudaMemcpyAsync", 4 << 20)
+elif what == "kernel":
+    launch(part * 1000)
+    call("COPY_D2H", 1.0, (100 - part) * 1000, "cudaMemcpyAsync", 4 << 20)
+json.dump({"traceEvents": events}, sys.stdout)
+END
+# advises NAME SCENARIO PERCENT PATTERN
+advises() {
+	python3 "$tmp/made.py" "$2" "$3" >"$tmp/made.json"
+	expect_host "advice-$1" 0 "$4" bash -c "${trace[*]} --read $tmp/made.json | grep -e ^advice: || echo none"
+}
+advises pageable pageable 31 '^advice: 31% of the time .* waits for 200 copies of pageable memory, of 4 KiB .*: use pinned memory .* or copy more at once$'
+advises pageable-few pageable 5 '^advice: 95% of the time the kernel'
+advises idle idle 60 '^advice: 60% of the time .* the 200 launches take 5.0 us each'
+advises idle-little idle 8 'only a faster kernel'
+advises waits waits 40 '^advice: 40% of the time .* in 200 waits .* for 200 launches'
+advises waits-short waits 8 'only a faster kernel'
+advises memory memory 50 '^advice: 50% of the time .* in 400 allocations and frees'
+advises code code 70 '^advice: 70% of the time \(70.0 ms\) code is loaded \(1 modules\)'
+advises overlap overlap 40 '^advice: 40% of the GPU.s work could lie beside the rest'
+advises nothing kernel 5 '^none$'
+advises kernel kernel 95 '^advice: 95% of the time the kernel k\?\(int\*\) runs'
 expect_host number-of-process 0 verified "$without_vm" "$tmp/of-%p-x.json" "$guest/vector_add"
 compgen -G "$tmp/of-[0-9]*-x.json" >/dev/null && echo '@ok its-own-file 0.0' || echo '@FAIL its-own-file'
 expect_host nothing-traced 0 verified env -u QCU_TRACE_FILE LD_LIBRARY_PATH="$root/$B/loopback" "$guest/vector_add"
@@ -123,6 +339,29 @@ else
 	echo '@FAIL program-in-a-vm'
 fi
 expect_host trace-of-a-vm 0 '  COPY_D2H$' "${trace[@]}" --read "$tmp/vm.json" --summary
+expect_host and-says-where 0 "^qcu: trace: $tmp/vm.json has 11 calls and 4 pieces of work on the GPU" cat "$tmp/summary"
+expect_host kernel-in-a-vm 0 "^gpu/$kernel\$" python3 "$tmp/strict.py" "$tmp/vm.json"
+# Two VMs at once, side by side in one trace. Their own clocks began at another time.
+mkdir "$tmp/share/a" "$tmp/share/b"
+(cd "$tmp/share/a" && "${trace[@]}" --out "$tmp/left.json" --gpu soft --timeout 200 "$root/$guest/vector_add") >"$tmp/said" 2>&1 </dev/null &
+left=$!
+began=${EPOCHREALTIME/./}
+(cd "$tmp/share/b" && "${trace[@]}" --out "$tmp/right.json" --gpu soft --timeout 200 "$root/$guest/nvtx_ranges") >"$tmp/said2" 2>&1 </dev/null ||
+	cat "$tmp/said2"
+wait "$left" || cat "$tmp/said"
+over=${EPOCHREALTIME/./}
+rmdir "$tmp/share/a" "$tmp/share/b"
+strict two-vms "$tmp/both.json" '^tracks: .*left: vector_add \([0-9]+\) .*right: nvtx_ranges \([0-9]+\)' --read "$tmp/left.json" --read "$tmp/right.json"
+expect_host both-on-the-host.s-clock 0 '^both: 7 11$' python3 -c '
+import json, sys
+t = json.load(open(sys.argv[1]))
+began, over = map(int, sys.argv[2:])
+vms = [[e for e in t["traceEvents"] if e["ph"] == "X" and e["cat"] == "api" and e["pid"] == p] for p in sorted({e["pid"] for e in t["traceEvents"]})]
+for vm in vms:
+    for e in vm:
+        at = t["otherData"]["host_ns"] / 1000 + e["ts"]
+        assert began <= at <= over, (began, at, over)
+print("both:", *sorted(map(len, vms)))' "$tmp/both.json" "$began" "$over"
 # A limit that the trace meets is no error of the program's.
 host_limit=120 expect_host limit-in-the-way 0 'verified' bash -c \
 	"cd $tmp/share && ${trace[*]} --out $tmp/limit.json --gpu soft --timeout 200 --device-arg --limit \
@@ -136,20 +375,11 @@ expect_host no-cuda-program 0 'nothing to see' bash -c \
 expect_host no-trace-of-nothing 0 '^0$' bash -c "find $tmp/share -mindepth 1 | wc -l"
 
 # A process that was killed leaves a file without an end.
-head -c 1500 "$tmp/kernel.json" >"$tmp/cut.json"
-cat >"$tmp/modules.py" <<'END'
-import importlib.machinery, importlib.util, sys
-sys.dont_write_bytecode = True
-def load(name):
-    loader = importlib.machinery.SourceFileLoader(name, "scripts/" + name)
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
-    loader.exec_module(module)
-    return module
-END
+head -c 4000 "$tmp/kernel.json" >"$tmp/cut.json"
 expect_host killed-process 0 'cut.json [1-9]' env PYTHONPATH="$tmp" python3 -c "
 from modules import load
 trace = load('trace')
-t = trace.merge(['$tmp/cut.json'], 'p')
+t = trace.merge_parts(['$tmp/cut.json'], 'p')
 trace.check(t)
 print(*t['otherData']['cut_off'], len(trace.sums(t)))"
 
@@ -186,12 +416,17 @@ for metric, labels, value in top.parse(top.ask(*sockets)):
         copied[labels["direction"]] += value
     elif metric == "launches_total":
         launches = value
-t = trace.merge(sorted(glob.glob(share + "/part.*.json")), "test")
+t = trace.merge_parts(sorted(glob.glob(share + "/part.*.json")), "test")
 trace.check(t)
 sums, own = trace.sums(t), t["otherData"]["own_commands"]
 traced = {n: sums.get(n, {"calls": 0})["calls"] + own.get(n, 0) for n in set(sums) | set(own)}
 assert traced == counted, f"{traced}\n{counted}"
 assert sums["LAUNCH"]["calls"] == launches, launches
+# So do the tables of the summary.
+seen = trace.Seen(t)
+assert sum(r.count for n, r in seen.kernels.items() if "(" in n) == launches, seen.kernels
+for way, name in (("h2d", "to the GPU"), ("d2h", "from the GPU")):
+    assert sum(r.bytes for (n, _), r in seen.copies.items() if n.startswith(name)) == copied[way], copied
 for way, names in (("h2d", ("COPY_H2D", "COPY_SMALL")), ("d2h", ("COPY_D2H",))):
     assert sum(sums[n]["bytes"] for n in names if n in sums) == copied[way], copied
 print("uncertain:", t["otherData"]["uncertain"])
