@@ -265,6 +265,7 @@ $(call listed,loopback,guest-O0,$(filter $(DEBUG_PROGRAMS),$(LOOPBACK_PROGRAMS))
 $(if $(SAN),,loopback cuda12_libraries nightly tests/cuda12/libraries.sh $(B);)
 $(if $(SAN),,$(foreach t,$(CUDA12_LIBRARY_PROGRAMS),loopback guest-12-libs/$(t) nightly tests/cuda12/program.sh $(B)/tests/guest-12-libs/$(t);))
 $(if $(SAN),,loopback soft_bench test $(SOFT_BENCH);)
+$(if $(SAN),,loopback smi test python3 tests/nvml/smi.py $(B);)
 $(if $(SAN),,$(foreach t,$(filter-out $(LIBRARY_PROGRAMS),$(STATIC_DAILY)),loopback guest-static/$(t) test $(STATIC_ENV) $(B)/tests/guest-static/$(t);))
 $(if $(SAN),,$(foreach t,$(LOADER_CASES),loopback loader/$(t) test tests/loopback/loader/cases.sh $(B) $(t);))\
 	$(if $(SAN),,$(foreach t,$(LOADER_WHOLE),loopback loader/whole_$(t) test python3 tests/loopback/loader/whole.py $(B) $(t);))
@@ -303,7 +304,7 @@ $(foreach t,$(UNIT_TESTS),$(eval $(call UNIT_RULE,$(t))))
 .PHONY: loopback-build tests-build tests-build-host tests-build-nightly FORCE
 loopback-build: $(B)/tests/list $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY) $(LOOPBACK_SHIMS) $(B)/loopback/libcuda.so.1
 # The sanitizers build this target a second time.
-tests-build-host: $(B)/tests/list $(UNIT_BINARIES) $(HOSTILE) $(if $(SAN),,$(SWEEP) $(FAULTY) $(COST)) $(FUZZ_REPLAYS) $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY) $(LOOPBACK_SHIMS) $(B)/loopback/libcuda.so.1 $(if $(SAN),,$(LOADER_BUILD))
+tests-build-host: $(B)/tests/list $(UNIT_BINARIES) $(HOSTILE) $(if $(SAN),,$(SWEEP) $(FAULTY) $(COST)) $(FUZZ_REPLAYS) $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY) $(LOOPBACK_SHIMS) $(B)/loopback/libcuda.so.1 $(if $(SAN),,$(LOADER_BUILD) $(B)/loopback/qcu-smi)
 tests-build: tests-build-host $(DAILY_PROGRAMS:%=$(B)/tests/guest/%) $(STATIC_DAILY:%=$(B)/tests/guest-static/%) \
 	$(DEBUG_DAILY:%=$(B)/tests/guest-O0/%) $(CUDA12_DAILY:%=$(B)/tests/guest-12/%) \
 	$(FAST_PROGRAMS:%=$(B)/tests/guest-fast/%) $(SOFT_BENCH) \

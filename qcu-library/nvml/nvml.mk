@@ -7,6 +7,7 @@ NVML_SYMS := qcu-library/nvml/nvml.syms
 NVML_OBJS := $(addprefix $(NVML)/,device.o sensors.o state.o system.o topology.o unknown.o use.o)
 NVML_LIBRARY := $(B)/qcu-library/libnvidia-ml.so.1
 QCU_SMI := $(B)/qcu-library/qcu-smi
+QCU_SMI_OBJS := $(addprefix $(NVML)/,smi.o smi_fields.o smi_show.o)
 
 $(NVML)/unknown.inc: $(NVML_SYMS) qcu-library/nvml/nvml.mk
 	@mkdir -p $(@D)
@@ -24,7 +25,7 @@ $(NVML_LIBRARY): $(NVML_OBJS) $(NVML)/host_dev.o
 	$(RUN) $(CC) $(LDFLAGS) $(NVML_LDFLAGS) -o $@ $^
 
 # It needs no library, wherever it lies.
-$(QCU_SMI): $(NVML)/smi.o $(NVML_OBJS) $(NVML)/host_dev.o
+$(QCU_SMI): $(QCU_SMI_OBJS) $(NVML_OBJS) $(NVML)/host_dev.o
 	$(RUN) $(CC) $(LDFLAGS) -o $@ $^
 
 PARTS += $(NVML_LIBRARY) $(QCU_SMI)

@@ -34,3 +34,9 @@ $(B)/loopback/libnvidia-ml.so.1: $(NVML_OBJS) $(addprefix $(B)/tests/transport/,
 		$(MIRROR_LIB) $(SOFT_LIB)
 	@mkdir -p $(@D)
 	$(RUN) $(CC) $(LDFLAGS) $(NVML_LDFLAGS) -o $@ $^ $(SOFT_LIBS)
+
+# qcu-smi, which has a mirror of its own, too.
+$(B)/loopback/qcu-smi: $(QCU_SMI_OBJS) $(NVML_OBJS) $(addprefix $(B)/tests/transport/,nvml_host.o settings.o) \
+		$(MIRROR_LIB) $(SOFT_LIB)
+	@mkdir -p $(@D)
+	$(RUN) $(CC) $(LDFLAGS) -o $@ $^ $(SOFT_LIBS)

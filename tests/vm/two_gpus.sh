@@ -22,5 +22,5 @@ for program in /qcu/bin/nccl_*; do
 	esac
 done
 begin smi
-qcu-smi >$log && grep -q '^1 .*software GPU' $log && pass || fail "exit code $?"
+qcu-smi -L >$log && grep -q '^GPU 1: .*software GPU' $log && pass || fail "exit code $?"
 END
