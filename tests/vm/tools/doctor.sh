@@ -195,7 +195,12 @@ t = json.load(open('$tmp/json'))
 assert t['bad'] == 0 and all(f['level'] in ('ok', 'note') for f in t['findings'])
 assert all(f['mend'] for f in t['findings'] if f['level'] != 'ok')
 print([f['text'] for f in t['findings'] if f['check'] == 'driver'][0].split()[-1][:3])"
-expect_host colour-on-a-terminal 0 $'\e\\[33mnote' script -qec "${doctor[*]} --host --root $tmp" /dev/null
+expect_host colour-on-a-terminal 0 $'\e\\[33mnote' \
+	env -u NO_COLOR TERM=linux script -qec "${doctor[*]} --host --root $tmp" /dev/null
+for without in NO_COLOR=1 TERM=dumb; do
+	expect_host "no-colour-$without" 0 '^note ' \
+		env -u NO_COLOR TERM=linux "$without" script -qec "${doctor[*]} --host --root $tmp" /dev/null
+done
 
 # The parts of a build that do not match: the newer library is one of the tests'.
 mkdir -p "$tmp/build"/{qcu-device,qcu-driver,qcu-library}
