@@ -1,27 +1,51 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-For pytest, as a plugin: takes at most SAMPLED tests of each file, evenly spread over it, and prints one line for each
-test that has ended: what it is, and passed, failed or skipped.
+For pytest, as a plugin: takes at most SAMPLED tests of each file, evenly spread over it, or with PART=K/N the Kth of N
+parts of N times as many; or the tests that the file CHOSEN names, in its order. Prints one line for each test that
+has ended: what it is, whether it passed, failed or was skipped, and how many seconds it took.
 """
 import collections
+import inspect
 import os
 import sys
 
 worst = {}
+seconds = collections.Counter()
+chosen = []
+if os.environ.get("CHOSEN"):
+    with open(os.environ["CHOSEN"]) as lines:
+        chosen = lines.read().split()
+# Pytest makes no items of other functions.
+functions = {name.split("::")[-1].split("[")[0] for name in chosen}
+
+
+def name_of(nodeid):
+    """Some names contain spaces and line ends."""
+    return "_".join(nodeid.split())
+
+
+def pytest_pycollect_makeitem(name, obj):
+    return [] if chosen and not inspect.isclass(obj) and name not in functions else None
 
 
 def pytest_collection_modifyitems(items):
-    most = int(os.environ["SAMPLED"])
+    if chosen:
+        order = {name: n for n, name in enumerate(chosen)}
+        items[:] = sorted((i for i in items if name_of(i.nodeid) in order), key=lambda i: order[name_of(i.nodeid)])
+        return
+    part, parts = map(int, os.environ.get("PART", "0/1").split("/"))
+    most = int(os.environ["SAMPLED"]) * parts
     files = collections.defaultdict(list)
     for item in items:
         files[item.nodeid.split("::")[0]].append(item)
-    items[:] = [of[i * len(of) // min(most, len(of))] for of in files.values() for i in range(min(most, len(of)))]
+    items[:] = [of[i * len(of) // min(most, len(of))] for of in files.values()
+                for i in range(part, min(most, len(of)), parts)]
 
 
 def pytest_runtest_logreport(report):
+    seconds[report.nodeid] += report.duration
     if report.outcome != "passed" or report.nodeid not in worst:
         worst[report.nodeid] = report.outcome
     if report.when == "teardown":
-        # Some names contain spaces and line ends.
-        name = "_".join(report.nodeid.split())
-        print(f"\ntest {name} {worst[report.nodeid]}", file=sys.__stdout__, flush=True)
+        print(f"\ntest {name_of(report.nodeid)} {worst[report.nodeid]} {seconds[report.nodeid]:.3f}",
+              file=sys.__stdout__, flush=True)

@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# On a machine with a GPU and CuPy, Numba or PyTorch: runs a sample of its own tests natively and in VMs, whose root is this
+# machine's, and compares which of them pass. In a VM those come first that take the least time natively.
+#
+#	own_tests.sh cupy TESTS [OUT]		TESTS is the folder tests/ of CuPy's source package, of the version that is installed
+#	own_tests.sh numba [OUT]		the tests that are installed with numba-cuda
+#	own_tests.sh pytorch TESTS [OUT]	TESTS is the folder test/ of PyTorch's source package
+#
+# PYTHON names the interpreter (with pytest), GPU the backend (cuda), VMS how many of them (16; of PyTorch's 12 the first),
+# SAMPLED how many tests of each file (CuPy 12, Numba 3; PyTorch 42 for each VM), NATIVE and LIMIT the time of the native runs and
+# of the VMs in seconds (150, 400). OUT (default: the current folder) gets the outputs, and cupy.txt, numba.txt or pytorch.txt.
+# Uses the bundle if there is one.
+set -uo pipefail
+export LC_ALL=C # sort and join must agree
+here=$(cd "$(dirname "$0")" && pwd)
+root=$here/../..
+[ ! -e "$root/.bundle/BUNDLE" ] || root=$root/.bundle
+python=${PYTHON:-python3}
+kind=${1:-}
+vms=${VMS:-16}
+usage() {
+	sed -n 's/^#\t//p' "$0" >&2
+	exit 2
+}
+case $kind in
+cupy | pytorch)
+	tests=$(cd "${2:-/nonexistent}" && pwd) || usage
+	shift
+	;;
+numba) tests=$("$python" -c 'import os, numba.cuda.tests; print(os.path.dirname(numba.cuda.tests.__file__))') || usage ;;
+*) usage ;;
+esac
+out=$(cd "${2:-.}" && pwd) || exit 2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/share" "$work/guest"
+cp -r "$tests" "$work/share/tests"
+cp "$here/sampled.py" "$here"/own_*.py "$work/share/tests/"
+cd "$work/share/tests" || exit 2
+# What the native runs compile, the VMs find.
+export PYTHONPYCACHEPREFIX=$work/share/pyc PYTHONPATH=.${PYTHONPATH:+:$PYTHONPATH}
+run=("$python" -m pytest -p sampled -p no:cacheprovider -q --tb line)
+machine=(--mem 4G --cpus 1)
+parts=() # for each VM: how many tests of each file, which part of them, the files
+
+# share FILE...: gives each file to the next VM. The largest files come first.
+share() {
+	local file n=0
+	while read -r file; do
+		parts[n % vms]="${parts[n % vms]:-$1 0/1} $file"
+		n=$((n + 1))
+	done < <(shift && printf '%s\n' "$@" | xargs ls -S)
+}
+
+case $kind in
+cupy)
+	export CUPY_CACHE_DIR=$work/share/kernels
+	# Those that need several GPUs are in other folders. What compiles for minutes is left out.
+	mapfile -t files < <(find cupy_tests/{binary,core,creation,fft,functional,indexing,linalg,logic,manipulation,math,misc,padding}_tests \
+		cupy_tests/{polynomial,random,sorting,statistics}_tests -name 'test_*.py' \
+		! -name test_raw.py ! -name test_callback.py ! -name test_cache.py)
+	share "${SAMPLED:-12}" "${files[@]}"
+	;;
+numba)
+	run+=(-p own_numba --assert plain --import-mode importlib --rootdir . -W ignore)
+	# What starts processes or needs several GPUs is left out.
+	mapfile -t files < <(find cudadrv cudapy nrt doc_examples -name 'test_*.py' \
+		! -name 'test_multi*.py' ! -name test_ipc.py ! -name 'test_cach*.py' ! -name test_init.py)
+	share "${SAMPLED:-3}" "${files[@]}"
+	;;
+pytorch)
+	rm -f conftest.py # for an older pytest
+	run+=(-p own_pytorch --assert plain -W ignore)
+	n=${SAMPLED:-42}
+	parts=("$n 0/2 test_torch.py" "$n 1/2 test_torch.py" "$n 0/2 test_linalg.py" "$n 1/2 test_linalg.py"
+		"$n 0/2 test_nn.py" "$n 1/2 test_nn.py" "$n 0/2 test_ops.py" "$n 1/2 test_ops.py" "$n 0/1 test_autograd.py"
+		"$n 0/1 test_cuda.py" "$((n / 3)) 0/1 nn/test_convolution.py nn/test_pooling.py nn/test_embedding.py"
+		"$((n / 6)) 0/1 test_indexing.py test_sort_and_select.py test_shape_ops.py test_view_ops.py test_type_promotion.py
+			test_tensor_creation_ops.py")
+	parts=("${parts[@]:0:vms}")
+	export PYTORCH_TESTING_DEVICE_ONLY_FOR=cuda
+	# The mirror takes the libraries that PyTorch has natively.
+	wheels=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/nvidia
+	export LD_LIBRARY_PATH=$wheels/cudnn/lib:$wheels/cu13/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+	machine=(--mem 6G --cpus 1 --preload)
+	;;
+esac
+
+for n in "${!parts[@]}"; do
+	read -r -d '' -a part <<<"${parts[n]}"
+	SAMPLED=${part[0]} PART=${part[1]} timeout "${NATIVE:-150}" "${run[@]}" "${part[@]:2}" >"$out/$kind.$n.native" 2>&1 </dev/null &
+done
+wait
+export QCU_CACHE=${QCU_CACHE:-$work/guest}
+"$root/scripts/build-guest" >/dev/null
+for n in "${!parts[@]}"; do
+	read -r -d '' -a part <<<"${parts[n]}"
+	sed -n 's/^test //p' "$out/$kind.$n.native" | sort -k3n | cut -d' ' -f1 >"chosen.$n"
+	mkdir "$work/$n"
+	TMPDIR=$work/$n CHOSEN=chosen.$n "$root/scripts/qcu" run --gpu "${GPU:-cuda}" --root / "${machine[@]}" \
+		--timeout "${LIMIT:-400}" "${run[@]}" "${part[@]:2}" >"$out/$kind.$n.vm" 2>&1 </dev/null &
+done
+wait
+for where in native vm; do
+	sed -n 's/^test //p' "$out/$kind".*.$where | tr -d '\r' | cut -d' ' -f1,2 | sort -k1,1 >"$out/$where"
+done
+{
+	echo "natively: $(awk '{ n[$NF]++ } END { for (o in n) printf "%s%d %s", sep, n[o], o; }' sep=' ' "$out/native")"
+	echo "in a VM: $(awk '{ n[$NF]++ } END { for (o in n) printf "%s%d %s", sep, n[o], o; }' sep=' ' "$out/vm")"
+	join -j 1 "$out/native" "$out/vm" | awk '
+		$2 == $3 { same++; next }
+		{ other++; print "different: " $0 }
+		END { print "of those that ended in both, same: " same + 0 ", different: " other + 0 }'
+} | tee "$out/$kind.txt"
+rm -f "$out/native" "$out/vm"
+! grep -q '^different' "$out/$kind.txt"
