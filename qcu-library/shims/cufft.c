@@ -23,8 +23,11 @@ cufftResult cufftCreate(cufftHandle *plan)
 
 cufftResult cufftDestroy(cufftHandle plan)
 {
-	return (cufftResult)qcul_lib_destroy(&qcul_cufft, KIND_cufftHandle,
-					     qcul_lib_by_number(plan));
+	struct qcul_object *o = qcul_lib_find(qcul_lib_by_number(plan), KIND_cufftHandle);
+
+	if (o)
+		qcul_cufft_forget(o);
+	return (cufftResult)qcul_lib_destroy(&qcul_cufft, KIND_cufftHandle, o);
 }
 
 cufftResult cufftSetStream(cufftHandle plan, cudaStream_t stream)
