@@ -7,6 +7,7 @@
 #define QCCL_API_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -88,8 +89,45 @@ typedef struct {
 	float estimatedTime;
 } ncclSimInfo_t;
 
+typedef enum {
+	ncclStatGpuMemSuspend = 0,
+	ncclStatGpuMemSuspended = 1,
+	ncclStatGpuMemPersist = 2,
+	ncclStatGpuMemTotal = 3,
+} ncclCommMemStat_t;
+
 void ncclResetDebugInit(void); /* a macro in NVIDIA's */
 void ncclResetDebugInitInternal(void);
+#endif
+
+#ifndef _NCCL_DEVICE_HOST_H_ /* NVIDIA's header for the programs' own kernels */
+typedef struct {
+	int nRanks, rank, stride;
+} ncclTeam_t;
+
+typedef struct {
+	size_t size;
+	unsigned int magic;
+	unsigned int version;
+	int rank;
+	int nRanks;
+	int cudaDev;
+	int nvmlDev;
+	bool deviceApiSupport;
+	bool multimemSupport;
+	int ginType;
+	int nLsaTeams;
+	bool hostRmaSupport;
+	int railedGinType;
+	uint64_t commHash;
+	int ginMinStride;
+	int ginConnectionType;
+	bool ginSupport[64];
+	size_t devCommRuntimeVersionSize;
+	bool cftSupport;
+	bool cftMulticastSupport;
+	bool cftCountedSupport;
+} ncclCommProperties_t;
 #endif
 
 ncclResult_t ncclGetVersion(int *version);
@@ -119,6 +157,14 @@ ncclResult_t ncclCommCount(const ncclComm_t comm, int *count);
 ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int *device);
 ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank);
 
+ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *properties);
+ncclResult_t ncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t *value);
+ncclTeam_t ncclTeamWorld(ncclComm_t comm);
+ncclTeam_t ncclTeamLsa(ncclComm_t comm);
+ncclTeam_t ncclTeamRail(ncclComm_t comm);
+int ncclTeamRankToWorld(ncclComm_t comm, ncclTeam_t team, int rank);
+int ncclTeamRankToLsa(ncclComm_t comm, ncclTeam_t team, int rank);
+
 ncclResult_t ncclMemAlloc(void **p, size_t size);
 ncclResult_t ncclMemFree(void *p);
 ncclResult_t ncclCommRegister(const ncclComm_t comm, void *p, size_t size, void **handle);
@@ -126,6 +172,7 @@ ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle);
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *p, size_t size, ncclWindow_t *window,
 				    int flags);
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window);
+ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t window, void **p);
 
 ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataType_t type,
 				      ncclScalarResidence_t residence, ncclComm_t comm);

@@ -188,9 +188,9 @@ static ncclResult_t allocate_rank_memory(struct ncclComm *c, const struct qccl_w
 		return res;
 	c->stop = stop;
 	*c->stop = 0;
-	res = qccl_cuda(cudaMalloc(&c->memory, qccl_queue((uint32_t)c->ranks, c->channels,
-							  index_of_writer(all, c->rank, c->ranks))),
-			"cudaMalloc");
+	c->bytes = qccl_queue((uint32_t)c->ranks, c->channels,
+			      index_of_writer(all, c->rank, c->ranks));
+	res = qccl_cuda(cudaMalloc(&c->memory, c->bytes), "cudaMalloc");
 	if (res)
 		return res;
 	mine->address = (uint64_t)(uintptr_t)c->memory;

@@ -41,6 +41,7 @@ struct ncclComm {
 	bool wide; /* a rank met the others by TCP */
 
 	void *memory;		      /* what layout.h describes */
+	uint64_t bytes;		      /* of it */
 	void *opened[QCCL_MAX_RANKS]; /* memory of other processes */
 	volatile uint32_t *stop;      /* ends the kernels, if it is not 0 */
 	struct qccl_far *far;	      /* NULL: all other ranks are near */

@@ -70,3 +70,15 @@ QCCL_PUBLIC ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t 
 {
 	return comm ? take_back(comm, window) : ncclSuccess;
 }
+
+QCCL_PUBLIC ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t window, void **p)
+{
+	ncclResult_t res = qccl_check(comm);
+
+	if (res)
+		return res;
+	if (!window || !p)
+		return qccl_fail(ncclInvalidArgument, "ncclWinGetUserPtr: a pointer is NULL");
+	*p = window->p;
+	return ncclSuccess;
+}

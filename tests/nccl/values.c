@@ -6,6 +6,9 @@
 
 #ifdef THEIRS
 #include <nccl.h>
+#define inline /* it declares functions for kernels, which C would want to have */
+#include <nccl_device/host.h>
+#undef inline
 #else
 #include "qcu-library/nccl/api.h"
 #endif
@@ -54,6 +57,18 @@ int main(void)
 	VALUE(offsetof(ncclConfig_t, magic));
 	VALUE(offsetof(ncclConfig_t, version));
 	VALUE(offsetof(ncclConfig_t, blocking));
+	VALUE(sizeof(ncclTeam_t));
+	VALUE(sizeof(ncclCommProperties_t));
+	VALUE(offsetof(ncclCommProperties_t, rank));
+	VALUE(offsetof(ncclCommProperties_t, nvmlDev));
+	VALUE(offsetof(ncclCommProperties_t, multimemSupport));
+	VALUE(offsetof(ncclCommProperties_t, nLsaTeams));
+	VALUE(offsetof(ncclCommProperties_t, commHash));
+	VALUE(offsetof(ncclCommProperties_t, ginSupport));
+	VALUE(offsetof(ncclCommProperties_t, devCommRuntimeVersionSize));
+	VALUE(offsetof(ncclCommProperties_t, cftCountedSupport));
+	VALUE(ncclStatGpuMemSuspended);
+	VALUE(ncclStatGpuMemTotal);
 	VALUE(offsetof(ncclSimInfo_t, magic));
 	VALUE(offsetof(ncclSimInfo_t, estimatedTime));
 	return 0;
