@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The objects of cuSPARSE in the mirror. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "qcu-device/libs/cusparse.h"
 
 #define BESIDE(create_name, destroy_name)                           \
@@ -69,3 +72,53 @@ int lib_do_cusparseSpMatSetAttribute(struct lib_call *c)
 				mat, (cusparseSpMatAttribute_t)i, &values[i], sizeof(values[i]));
 	return status;
 }
+
+/* What an incomplete LU factor takes for a small pivot, and instead of it. */
+struct boost {
+	double tol;
+	cuDoubleComplex value;
+};
+
+/* In the GPU's memory the numbers stay where they are. */
+static int keep_boost(struct lib_call *c, bool enable, double **tol, void **value, size_t size)
+{
+	struct lib_object *o = c->second->library;
+	struct boost *b = o->own;
+
+	if (enable && (!*tol || !*value))
+		return CUSPARSE_STATUS_INVALID_VALUE;
+	if (c->mode == 1)
+		return CUSPARSE_STATUS_SUCCESS;
+	if (!b)
+		b = o->own = calloc(1, sizeof(*b));
+	if (!b)
+		return CUSPARSE_STATUS_ALLOC_FAILED;
+	if (*tol)
+		b->tol = **tol;
+	if (*value)
+		memcpy(&b->value, *value, size);
+	*tol = &b->tol;
+	*value = &b->value;
+	return CUSPARSE_STATUS_SUCCESS;
+}
+
+#define BOOST(name, info_type, type)                                                           \
+	int lib_through_cusparse##name##_numericBoost(struct lib_call *c, cusparseHandle_t h,  \
+						      info_type info, int enable, double *tol, \
+						      type *value)                             \
+	{                                                                                      \
+		void *at = value;                                                              \
+		int status = keep_boost(c, enable, &tol, &at, sizeof(*value));                 \
+                                                                                               \
+		return status ? status                                                         \
+			      : (int)((__typeof__(&cusparse##name##_numericBoost))c->fn)(      \
+					h, info, enable, tol, at);                             \
+	}
+BOOST(Scsrilu02, csrilu02Info_t, float)
+BOOST(Dcsrilu02, csrilu02Info_t, double)
+BOOST(Ccsrilu02, csrilu02Info_t, cuComplex)
+BOOST(Zcsrilu02, csrilu02Info_t, cuDoubleComplex)
+BOOST(Sbsrilu02, bsrilu02Info_t, float)
+BOOST(Dbsrilu02, bsrilu02Info_t, double)
+BOOST(Cbsrilu02, bsrilu02Info_t, cuComplex)
+BOOST(Zbsrilu02, bsrilu02Info_t, cuDoubleComplex)

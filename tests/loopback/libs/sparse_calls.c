@@ -209,6 +209,39 @@ static void beside(void)
 	RIGHT(cusparseDestroyCsric02Info(info));
 }
 
+/* Small pivots of an incomplete factor. The library keeps where the numbers are, here on a stack.
+ */
+static cusparseStatus_t set_boost(csrilu02Info_t info, int enable, double tol, double value)
+{
+	return cusparseDcsrilu02_numericBoost(handle, info, enable, &tol, &value);
+}
+
+static void small_pivots(void)
+{
+	cusparseMatDescr_t descr;
+	csrilu02Info_t info;
+	double one = 1;
+	int i;
+
+	RIGHT(cusparseCreateMatDescr(&descr));
+	RIGHT(cusparseCreateCsrilu02Info(&info));
+	WRONG(cusparseDcsrilu02_numericBoost(handle, NULL, 1, &one, &one));
+	WRONG(cusparseDcsrilu02_numericBoost(handle, info, 1, NULL, &one));
+	WRONG(cusparseDcsrilu02_numericBoost(handle, info, 1, &one, NULL));
+	RIGHT(cusparseDcsrilu02_numericBoost(handle, info, 0, NULL, NULL));
+	for (i = 0; i < 3; i++) {
+		RIGHT(set_boost(info, 1, 0.25, -7));
+		RIGHT(cusparseDcsrilu02(handle, 3, 5, descr, SPARSE_AT(1), SPARSE_AT(2),
+					SPARSE_AT(3), info, CUSPARSE_SOLVE_POLICY_NO_LEVEL,
+					SPARSE_AT(4)));
+	}
+	RIGHT(set_boost(info, 1, 0.5, -7));
+	WRONG(cusparseDcsrilu02(handle, 3, 5, descr, SPARSE_AT(1), SPARSE_AT(2), SPARSE_AT(4), info,
+				CUSPARSE_SOLVE_POLICY_USE_LEVEL, SPARSE_AT(3)));
+	RIGHT(cusparseDestroyCsrilu02Info(info));
+	RIGHT(cusparseDestroyMatDescr(descr));
+}
+
 int main(int argc, char **argv)
 {
 	char path[4096];
@@ -226,6 +259,7 @@ int main(int argc, char **argv)
 	sizes();
 	halves();
 	beside();
+	small_pivots();
 	RIGHT(cusparseDestroyDnVec(x));
 	RIGHT(cusparseDestroyDnVec(y));
 	RIGHT(cusparseDestroy(handle));

@@ -235,6 +235,40 @@ static cusparseStatus_t pivot(cusparseHandle_t h, csric02Info_t info, int *posit
 	return CUSPARSE_STATUS_ZERO_PIVOT;
 }
 
+/* It keeps the addresses, and reads there in later calls. */
+static struct {
+	const double *tol, *value;
+	int enable;
+} boost;
+
+static cusparseStatus_t create_lu(csrilu02Info_t *info)
+{
+	return make(info, 'l', 0, 0, NULL);
+}
+
+static cusparseStatus_t keep_numbers(cusparseHandle_t h, csrilu02Info_t info, int enable,
+				     double *tol, double *value)
+{
+	NEED(object(h, 'h') && object(info, 'l') && tol && value);
+	boost.tol = tol;
+	boost.value = value;
+	boost.enable = enable;
+	return CUSPARSE_STATUS_SUCCESS;
+}
+
+static cusparseStatus_t factor_lu(cusparseHandle_t h, int m, int nnz,
+				  const cusparseMatDescr_t descr, double *values, const int *rows,
+				  const int *cols, csrilu02Info_t info,
+				  cusparseSolvePolicy_t policy, void *buffer)
+{
+	(void)policy;
+	(void)descr;
+	NEED(object(h, 'h') && object(info, 'l') && m == 3 && nnz == 5 && values && rows && cols &&
+	     buffer);
+	NEED(!boost.enable || (*boost.tol == 0.25 && *boost.value == -7));
+	return CUSPARSE_STATUS_SUCCESS;
+}
+
 static void *open_library(struct be *be, const char *soname, char *why, size_t size)
 {
 	return strcmp(soname, "libcusparse.so.12") ? be_soft.lib_open(be, soname, why, size) : &ops;
@@ -265,6 +299,12 @@ static void *symbol(struct be *be, void *library, const char *name)
 		{"cusparseDenseToSparse_convert", (void *)convert},
 		{"cusparseSpSV_updateMatrix", (void *)update},
 		{"cusparseXcsric02_zeroPivot", (void *)pivot},
+		{"cusparseCreateCsrilu02Info", (void *)create_lu},
+		{"cusparseDcsrilu02_numericBoost", (void *)keep_numbers},
+		{"cusparseDcsrilu02", (void *)factor_lu},
+		{"cusparseDestroyCsrilu02Info", (void *)destroy},
+		{"cusparseCreateMatDescr", (void *)create},
+		{"cusparseDestroyMatDescr", (void *)destroy},
 	};
 	size_t i;
 

@@ -104,6 +104,33 @@ static std::vector<double> chain(void)
 	return m;
 }
 
+/* A pivot that is almost zero is replaced. */
+static void small_pivot(void)
+{
+	sparse<double> a(3, 3, {2, 0, 0, 0, 1e-9, 0, 0, 0, 3});
+	cusparseMatDescr_t descr;
+	csrilu02Info_t lu;
+	double least = 1e-3, by = 5;
+	int size;
+
+	OK(cusparseCreateMatDescr(&descr));
+	OK(cusparseCreateCsrilu02Info(&lu));
+	FAILS(cusparseDcsrilu02_numericBoost(NULL, lu, 0, NULL, NULL));
+	OK(cusparseDcsrilu02_bufferSize(handle, 3, a.nnz, descr, a.gpu_values, a.gpu_offsets,
+					a.gpu_column, lu, &size));
+	void *buffer = room(size);
+
+	OK(cusparseDcsrilu02_numericBoost(handle, lu, 1, &least, &by));
+	OK(cusparseDcsrilu02_analysis(handle, 3, a.nnz, descr, a.gpu_values, a.gpu_offsets,
+				      a.gpu_column, lu, CUSPARSE_SOLVE_POLICY_NO_LEVEL, buffer));
+	OK(cusparseDcsrilu02(handle, 3, a.nnz, descr, a.gpu_values, a.gpu_offsets, a.gpu_column, lu,
+			     CUSPARSE_SOLVE_POLICY_NO_LEVEL, buffer));
+	near("a replaced pivot", down(a.gpu_values, 3), {2, 5, 3});
+	OK(cusparseDestroyCsrilu02Info(lu));
+	OK(cusparseDestroyMatDescr(descr));
+	CHECK(cudaFree(buffer));
+}
+
 static void factors(void)
 {
 	sparse<double> a(N, N, chain()), c(N, N, chain());
@@ -199,6 +226,7 @@ int main(void)
 {
 	begin();
 	triangular();
+	small_pivot();
 	factors();
 	tridiagonal();
 	OK(cusparseDestroy(handle));
