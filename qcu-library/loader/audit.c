@@ -236,10 +236,9 @@ static void serve_object(const struct link_map *map)
 				 path, why);
 			refuse_object(sentence);
 		} else {
-			trace(path,
-			      linked.major == 12 ? "functions of CUDA 12 replaced"
-						 : "functions of CUDA 13 replaced",
-			      linked.count);
+			snprintf(sentence, sizeof(sentence), "functions of CUDA %u replaced",
+				 linked.major);
+			trace(path, sentence, linked.count);
 		}
 	} else if (linked.state != QCUL_LINKED_NONE) {
 		qcul_linked_sentence(&linked, path, sentence, sizeof(sentence));

@@ -158,7 +158,7 @@ static void *load_runtime_library(unsigned int major)
 	Dl_info self;
 	const char *end;
 
-	snprintf(name, sizeof(name), "libcudart.so.%u", major);
+	snprintf(name, sizeof(name), "libcudart.so.%u", qcul_linked_library(major));
 	handle = dlmopen(LM_ID_BASE, name, RTLD_NOW | RTLD_NOLOAD);
 	if (handle && !leads_back(handle))
 		return handle;
@@ -204,10 +204,21 @@ static int not_supported(void)
 	return QCU_ERR_NotSupported;
 }
 
+/* What CUDA 11 has in another form than 12 stands in the library under a name of its own. */
+static void *find_function(unsigned int major, const char *name)
+{
+	void *library = runtime_of_major(major), *f = NULL;
+	char own[128];
+
+	if (major == 11 && (size_t)snprintf(own, sizeof(own), "qcul_11_%s", name) < sizeof(own))
+		f = dlsym(library, own);
+	return f ? f : dlsym(library, name);
+}
+
 void *qcul_bind(unsigned long slot)
 {
 	int saved = errno;
-	void *f = dlsym(runtime_of_major(slot_of[slot].major), slot_of[slot].name);
+	void *f = find_function(slot_of[slot].major, slot_of[slot].name);
 
 	if (!f) {
 		qcul_loader_say("%s is not supported", slot_of[slot].name);

@@ -59,7 +59,8 @@ static void usage(FILE *to)
 	      "\n"
 	      "Says how a CUDA program or library was linked, for which GPUs it has code, and\n"
 	      "which of NVIDIA's libraries it needs. --brief says it in one line, for scripts:\n"
-	      "static 12, static 13, shared, none, missing (a library), or refused. --facts\n"
+	      "static 12, static 13, shared, none, missing (a library), or refused. "
+	      "--facts\n"
 	      "says what `qcu check --all` puts together.\n"
 	      "\n"
 	      "Exit code: 0 if it runs with qCUDA, 1 if it does not, 2 if the file cannot be\n"
@@ -201,7 +202,7 @@ static int check_program(const struct qcul_elf *e, const char *path)
 	qcul_gpus_read(e, &gpus);
 	for (i = 0; (name = qcul_elf_dynamic_text(e, DT_NEEDED, i)); i++)
 		shared |= qcul_linked_is_shared_name(name);
-	snprintf(library, sizeof(library), "libcudart.so.%u", linked.major);
+	snprintf(library, sizeof(library), "libcudart.so.%u", qcul_linked_library(linked.major));
 
 	if (linked.state == QCUL_LINKED_FOUND && wholly_static(e)) {
 		snprintf(sentence, sizeof(sentence),
@@ -252,7 +253,7 @@ static int check_program(const struct qcul_elf *e, const char *path)
 				 "follows them."
 			       : "It runs with qCUDA.");
 	else if (linked.state == QCUL_LINKED_FOUND)
-		printf("static %u\n", linked.major);
+		printf("static %u\n", qcul_linked_library(linked.major));
 	else
 		puts("shared");
 	return needs.own ? CANNOT_TELL : RUNS;
@@ -288,7 +289,7 @@ static int say_facts(const struct qcul_elf *e, const char *path)
 
 	qcul_linked_find(e, &linked);
 	qcul_gpus_read(e, &gpus);
-	snprintf(library, sizeof(library), "libcudart.so.%u", linked.major);
+	snprintf(library, sizeof(library), "libcudart.so.%u", qcul_linked_library(linked.major));
 	if (linked.state == QCUL_LINKED_FOUND && wholly_static(e)) {
 		puts("refused it is linked statically as a whole");
 	} else if (linked.state == QCUL_LINKED_FOUND && !have_library(library)) {

@@ -313,3 +313,29 @@ bool qcul_elf_imports(const struct qcul_elf *e, const char *name)
 			return true;
 	return false;
 }
+
+bool qcul_elf_relocates(const struct qcul_elf *e, uint64_t addr, uint64_t size)
+{
+	static const int64_t tags[2][2] = {{DT_RELA, DT_RELASZ}, {DT_JMPREL, DT_PLTRELSZ}};
+	uint64_t table, bytes;
+	size_t offset, i, k;
+	Elf64_Rela r;
+
+	/* This processor's linkers write DT_RELA. Short tables are not read here. */
+	if (qcul_elf_dynamic(e, DT_REL, 0, &table) || qcul_elf_dynamic(e, DT_RELR, 0, &table))
+		return true;
+	for (i = 0; i < 2; i++) {
+		if (!qcul_elf_dynamic(e, tags[i][0], 0, &table))
+			continue;
+		if (!qcul_elf_dynamic(e, tags[i][1], 0, &bytes) || bytes % sizeof(r) ||
+		    !qcul_elf_offset(e, table, bytes, 0, &offset))
+			return true;
+		for (k = 0; k < bytes; k += sizeof(r)) {
+			memcpy(&r, e->data + offset + k, sizeof(r));
+			/* The longest writes 16 bytes. */
+			if (r.r_offset - addr < size || addr - r.r_offset < 16)
+				return true;
+		}
+	}
+	return false;
+}

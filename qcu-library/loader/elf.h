@@ -83,6 +83,8 @@ bool qcul_elf_dynamic(const struct qcul_elf *e, int64_t tag, size_t nth, uint64_
 const char *qcul_elf_dynamic_text(const struct qcul_elf *e, int64_t tag, size_t nth);
 /* The address of the dynamic section. */
 bool qcul_elf_dynamic_addr(const struct qcul_elf *e, uint64_t *addr);
+/* True if the dynamic linker writes into these bytes, and also if that cannot be known. */
+bool qcul_elf_relocates(const struct qcul_elf *e, uint64_t addr, uint64_t size);
 /* True if the file takes this function from another one, and also if that cannot be known. */
 bool qcul_elf_imports(const struct qcul_elf *e, const char *name);
 

@@ -365,10 +365,23 @@ static bool find_by_names(const struct qcul_elf *e, unsigned int table, struct q
 	return true;
 }
 
+/*
+ * True if the dynamic linker would write into the jumps. Some files only say that it may write into
+ * their code.
+ */
+static bool changes_at_load(const struct qcul_elf *e, const struct qcul_linked *l)
+{
+	uint64_t first = l->sites[0].addr, last = l->sites[l->count - 1].addr, flags = 0;
+
+	if (!qcul_elf_dynamic(e, DT_TEXTREL, 0, &flags) &&
+	    !(qcul_elf_dynamic(e, DT_FLAGS, 0, &flags) && flags & DF_TEXTREL))
+		return false;
+	return qcul_elf_relocates(e, first, last + QCUL_SITE_BYTES - first);
+}
+
 void qcul_linked_find(const struct qcul_elf *e, struct qcul_linked *l)
 {
 	const char *soname = qcul_elf_dynamic_text(e, DT_SONAME, 0);
-	uint64_t value;
 
 	l->state = QCUL_LINKED_NONE;
 	l->major = 0;
@@ -384,7 +397,7 @@ void qcul_linked_find(const struct qcul_elf *e, struct qcul_linked *l)
 		   (l->state == QCUL_LINKED_STRIPPED || has_traces(e))) {
 		find_by_code(e, soname, l);
 	}
-	if (l->state == QCUL_LINKED_FOUND && qcul_elf_dynamic(e, DT_TEXTREL, 0, &value))
+	if (l->state == QCUL_LINKED_FOUND && changes_at_load(e, l))
 		contradicts(l, "its code is changed when it is loaded%s%s", "", "");
 }
 

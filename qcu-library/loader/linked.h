@@ -31,13 +31,19 @@ struct qcul_site {
 
 struct qcul_linked {
 	enum qcul_linked_state state;
-	unsigned int major;  /* CUDA 12 or 13 */
+	unsigned int major;  /* CUDA 11, 12 or 13 */
 	bool shared;	     /* the file is NVIDIA's libcudart, under whatever name */
 	const char *version; /* of the code by which it was found; NULL: by its symbol table */
 	size_t count;
 	struct qcul_site sites[QCUL_SITES_MAX]; /* by address */
 	char what[160];
 };
+
+/* libcudart.so.12 serves CUDA 11.8, too: it has the few functions that have another form there. */
+static inline unsigned int qcul_linked_library(unsigned int major)
+{
+	return major == 11 ? 12 : major;
+}
 
 void qcul_linked_find(const struct qcul_elf *e, struct qcul_linked *l);
 

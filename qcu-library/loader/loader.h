@@ -12,7 +12,7 @@
 
 #include "qcu-library/loader/linked.h"
 
-#define QCUL_MAJOR_MIN 12u
+#define QCUL_MAJOR_MIN 11u
 #define QCUL_MAJOR_MAX 13u
 
 /* Places for names. A stub is a few instructions that jump to where its slot points. */

@@ -308,6 +308,32 @@ case_stripped_older() {
 	done
 }
 
+# The static runtime of CUDA 11.8 has names, too, but not those by which later ones are known.
+case_cuda_11_8() {
+	local home home12 runtime name
+	home=$(scripts/cuda-wheels --print-dir 11.8)
+	home12=$(scripts/cuda-wheels --print-dir 12.9)
+	runtime=$(archive 11.8) && [ -d "$home12/compiler" ] || exit 77
+	gcc -Wall -Wextra -Werror -Wno-deprecated-declarations -D__CUDA_API_VERSION_INTERNAL -isystem "$home/include" -isystem "$home12/compiler" -c \
+		tests/loopback/loader/cuda_11.c -o "$tmp/cuda_11.o" || failed=1
+	objcopy --redefine-sym main=linked_main "$B/linked_12.o" "$tmp/linked.o"
+	for name in -pie -no-pie; do
+		links 12 "older$name" "$name" "$tmp/cuda_11.o" "$tmp/linked.o" "$runtime"
+	done
+	g++ -o "$tmp/user" "$tmp/cuda_11.o" "$tmp/linked.o" "$runtime" -ldl -lrt -lpthread
+	ends 0 '' with_module "$tmp/user"
+	ends 0 '' with_module "$tmp/user" threads
+	ends 0 11080 with_module "$tmp/user" version
+	ends 0 'cudaBindTexture is not supported' with_module "$tmp/user" cuda-11
+	# Beside one of CUDA 12 and one of 13.
+	ends 0 '' with_module "$tmp/user" plugins "$B/plugin_12.so" "$B/plugin.so"
+	ends 0 12090 with_module "$tmp/user" versions "$B/plugin_12.so"
+	# One byte is another.
+	"$B/edit" "$tmp/user" spoil cudaMalloc || failed=1
+	ends 1 'like that of CUDA 11.8 but not the same' "$check" "$tmp/user"
+	ends 127 'like that of CUDA 11.8 but not the same' with_module "$tmp/user"
+}
+
 links_versions() {
 	local v runtime major
 	for v; do

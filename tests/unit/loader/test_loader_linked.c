@@ -163,14 +163,64 @@ static void more_functions_than_any_runtime(void **state)
 	assert_contradicts("more functions than any runtime");
 }
 
+/* A file whose code may be changed when it is loaded, with these two relocations. */
+static void make_relocated(uint64_t first, uint64_t second)
+{
+	const Elf64_Rela r[] = {{.r_offset = first}, {.r_offset = second}};
+	Elf64_Dyn *d;
+
+	elf_file_plan_12(&plan);
+	plan.rodata = (const char *)r;
+	plan.rodata_size = sizeof(r);
+	elf_file_make(&file, &plan);
+	d = file.dynamic;
+	d[0] = (Elf64_Dyn){DT_TEXTREL, {0}};
+	d[1] = (Elf64_Dyn){DT_RELA, {file.section[FILE_RODATA].sh_offset}};
+	d[2] = (Elf64_Dyn){DT_RELASZ, {sizeof(r)}};
+	file.segment[2].p_filesz = 3 * sizeof(*d);
+}
+
 static void code_that_is_relocated(void **state)
 {
+	static const char changed[] = "its code is changed when it is loaded";
+	const uint64_t low = ELF_FILE_CODE, none = low - 16;
+	uint64_t high;
+
 	(void)state;
-	elf_file_plan_12(&plan);
-	plan.needed = "x";
-	elf_file_make(&file, &plan);
-	file.dynamic[0].d_tag = DT_TEXTREL;
-	assert_contradicts("its code is changed when it is loaded");
+	make_12();
+	find();
+	high = linked.sites[linked.count - 1].addr + QCUL_SITE_BYTES;
+	make_relocated(none, linked.sites[0].addr);
+	assert_contradicts(changed);
+	make_relocated(linked.sites[0].addr - 15, none);
+	assert_contradicts(changed);
+	make_relocated(none, high - 1);
+	assert_contradicts(changed);
+	/* Tables that cannot be read. */
+	make_relocated(none, none);
+	file.dynamic[1].d_un.d_ptr = UINT64_MAX - 8;
+	assert_contradicts(changed);
+	make_relocated(none, none);
+	file.dynamic[2].d_un.d_val = UINT64_MAX - 15;
+	assert_contradicts(changed);
+	make_relocated(none, none);
+	file.dynamic[2].d_un.d_val--;
+	assert_contradicts(changed);
+	make_relocated(none, none);
+	file.dynamic[2].d_tag = DT_RELACOUNT;
+	assert_contradicts(changed);
+	make_relocated(none, none);
+	file.dynamic[1].d_tag = DT_REL;
+	assert_contradicts(changed);
+	make_relocated(none, high - 1);
+	file.dynamic[0] = (Elf64_Dyn){DT_FLAGS, {DF_TEXTREL}};
+	assert_contradicts(changed);
+	/* Others lie beside the functions, or nothing is changed. */
+	make_relocated(none, high);
+	assert_int_equal(find(), QCUL_LINKED_FOUND);
+	make_relocated(none, high - 1);
+	file.dynamic[0] = (Elf64_Dyn){DT_FLAGS, {DF_BIND_NOW}};
+	assert_int_equal(find(), QCUL_LINKED_FOUND);
 }
 
 /* ---- versions ---- */
@@ -269,7 +319,7 @@ static void stripped(void **state)
 	elf_file_make(&file, &plan);
 	drop_symbols();
 	assert_int_equal(find(), QCUL_LINKED_STRIPPED);
-	assert_non_null(strstr(linked.what, "its code is that of no CUDA from 12.9 to 13."));
+	assert_non_null(strstr(linked.what, "its code is that of no CUDA from 11.8 to 13."));
 	/* Without sections there are still segments. */
 	file.head->e_shoff = 0;
 	assert_int_equal(find(), QCUL_LINKED_STRIPPED);
