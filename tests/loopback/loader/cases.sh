@@ -334,6 +334,25 @@ case_cuda_11_8() {
 	ends 127 'like that of CUDA 11.8 but not the same' with_module "$tmp/user"
 }
 
+# Of these versions there is no archive, but a program.
+case_stripped_programs() {
+	local v program
+	for v in 12.1 12.2 12.3 12.8; do
+		program=$(scripts/cuda-wheels --print-dir $v)/program
+		[ -e "$program" ] || { echo "a program with CUDA $v could not be fetched"; exit 77; }
+		cp "$program" "$tmp/program"
+		strip "$tmp/program"
+		ends 0 "linked 12 $v" "$check" --facts "$tmp/program"
+		for f in cudaMalloc cudaGraphLaunch; do
+			cp "$program" "$tmp/program"
+			"$B/edit" "$tmp/program" spoil $f || failed=1
+			strip "$tmp/program"
+			ends 0 'and its code is like that of CUDA 12' "$check" --facts "$tmp/program"
+			grep -q '^linked' "$tmp/said" && failed=1
+		done
+	done
+}
+
 links_versions() {
 	local v runtime major
 	for v; do

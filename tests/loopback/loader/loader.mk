@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Programs with the runtime linked in, and what is done to them. cases.sh runs them.
 
-LOADER_CASES := stripped_changed stripped_changed_plugin stripped_cut stripped stripped_plugin stripped_ways stripped_versions stripped_older stripped_shared lying_table unknown_version cuda_11 cuda_11_8 copy_spoiled copy other_architecture \
+LOADER_CASES := stripped_changed stripped_changed_plugin stripped_cut stripped stripped_plugin stripped_ways stripped_versions stripped_older stripped_programs stripped_shared lying_table unknown_version cuda_11 cuda_11_8 copy_spoiled copy other_architecture \
 	refused_code check_bad_input wholly_static missing_library program audit_alone preloaded by_the_dynamic_linker no_pie \
 	one_segment rdc per_thread threads plugins needed_library two_versions cuda_12 cuda_13_5 pages seccomp own_code \
 	without_cuda wheel
@@ -46,7 +46,7 @@ cuda135-headers: | deps
 	@for v in 13.5 12.9.37 13.0 13.1 13.2 13.3 13.4.49 13.4; do \
 		scripts/cuda-wheels $$v >/dev/null || { echo "programs for other versions of CUDA are left out"; break; }; \
 	done
-	@for v in 11.8 12.4 12.5; do scripts/cuda-wheels $$v >/dev/null || echo "programs for CUDA $$v are left out"; done
+	@for v in 11.8 12.1 12.2 12.3 12.4 12.5 12.8; do scripts/cuda-wheels $$v >/dev/null || echo "programs for CUDA $$v are left out"; done
 $(LOADER_TEST)/linked_12 $(LOADER_TEST)/plugin_12.so: LOADER_HOME = $(CUDA12)
 $(LOADER_TEST)/linked_13_5: LOADER_HOME = $(CUDA135)
 $(LOADER_TEST)/plugin_12.so: LOADER_FLAGS := $(LOADER_SHARED)
