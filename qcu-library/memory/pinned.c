@@ -7,6 +7,8 @@
  * puts it, and is registered as cudaHostRegister does it. It works the same, but kernels may have
  * to use another address for it.
  */
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -126,7 +128,41 @@ static void *kept_or_shared(size_t len)
 
 /* ---- allocations ---- */
 
-cudaError_t qcul_host_alloc(void **ptr, size_t size, enum qcul_mem kind, enum qcul_mem_flag asked)
+/* The number of KiB that /proc/meminfo gives that name; 0: not known. */
+static unsigned long long read_meminfo_kb(const char *name)
+{
+	FILE *f = fopen("/proc/meminfo", "re");
+	unsigned long long kb = 0;
+	char line[128], is[32];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%31[^:]: %llu", is, &kb) == 2 && !strcmp(is, name))
+			break;
+		else
+			kb = 0;
+	if (f)
+		fclose(f);
+	return kb;
+}
+
+/* Says why memory could not be had, if this machine has too little for it. */
+static void say_memory_is_short(size_t size)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+	unsigned long long left = read_meminfo_kb("MemAvailable");
+
+	/* The kernel keeps some of it. */
+	if (size >> 10 < left - left / 8)
+		return;
+	qcul_say_once(
+		&said,
+		"no %zu MiB of pinned or managed memory: this machine has %llu MiB of memory, "
+		"and %llu MiB of them are free; give the VM more (qcu run --mem)",
+		size >> 20, read_meminfo_kb("MemTotal") >> 10, left >> 10);
+}
+
+static cudaError_t alloc_host_memory(void **ptr, size_t size, enum qcul_mem kind,
+				     enum qcul_mem_flag asked)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct qcul_range range = {.kind = kind, .flags = asked};
@@ -175,6 +211,15 @@ unregister:
 	(void)qcul_unregister(&range);
 unmap:
 	qcul_window_unmap(addr, size);
+	return err;
+}
+
+cudaError_t qcul_host_alloc(void **ptr, size_t size, enum qcul_mem kind, enum qcul_mem_flag asked)
+{
+	cudaError_t err = alloc_host_memory(ptr, size, kind, asked);
+
+	if (err == cudaErrorMemoryAllocation)
+		say_memory_is_short(size);
 	return err;
 }
 
