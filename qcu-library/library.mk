@@ -11,7 +11,7 @@ LIBRARY_SRCS += $(addprefix qcu-library/malloc/,arena.c malloc_hook.c malloc_reg
 	malloc_tree.c memmap.c ranges.c recycle.c register.c reserve.c window.c)
 LIBRARY_SRCS += $(addprefix qcu-library/memory/,array.c managed.c managed_alloc.c managed_copy.c managed_var.c \
 	ahead.c fault.c memory.c pinned.c slab.c pool.c texture.c)
-LIBRARY_SRCS += $(addprefix qcu-library/module/,by_host.c func.c module.c occupancy.c symbol.c)
+LIBRARY_SRCS += $(addprefix qcu-library/module/,by_host.c func.c module.c no_code.c occupancy.c symbol.c)
 LIBRARY_SRCS += $(addprefix qcu-library/stream/,event.c green.c hostfunc.c launch.c query.c stream.c)
 LIBRARY_SRCS += $(addprefix qcu-library/libs/,call.c create.c object.c pack.c seen.c)
 LIBRARY_SRCS += $(addprefix qcu-library/copy/,array_copy.c array_memcpy.c batch.c copy.c copy3d.c \

@@ -10,7 +10,7 @@ DRIVER_SRCS += $(addprefix qcu-library/driver_api/,array.c copy.c entries.c form
 	memset.c pointer.c pool.c proc.c shape.c table.c texture.c unsupported.c)
 DRIVER_SRCS += $(addprefix qcu-library/driver_api/,link.c link_host.c tensor.c)
 # The reader of ELF files, for object files that are linked.
-DRIVER_SRCS += qcu-library/loader/elf.c
+DRIVER_SRCS += $(addprefix qcu-library/loader/,elf.c gpus.c)
 DRIVER_SRCS += $(addprefix qcu-library/driver_virtual/,external_memory.c external_semaphore.c semaphore_work.c value.c virtual.c virtual_share.c)
 LIBRARY_SRCS += $(DRIVER_SRCS)
 

@@ -53,15 +53,22 @@ static const struct {
 
 static bool brief;
 
+/* The GPU that the program is to run on; sm: 10 * major + minor, 0: any. */
+static struct {
+	unsigned int sm;
+	bool only_ptx;
+} device;
+
 static void usage(FILE *to)
 {
-	fputs("usage: qcu-check [--brief | --facts] PROGRAM\n"
+	fputs("usage: qcu-check [--brief | --facts | --gpu=CAPABILITY] PROGRAM\n"
 	      "\n"
 	      "Says how a CUDA program or library was linked, for which GPUs it has code, and\n"
 	      "which of NVIDIA's libraries it needs. --brief says it in one line, for scripts:\n"
-	      "static 12, static 13, shared, none, missing (a library), or refused. "
-	      "--facts\n"
-	      "says what `qcu check --all` puts together.\n"
+	      "static 12, static 13, shared, none, missing (a library), or refused. --facts\n"
+	      "says what `qcu check --all` puts together. --gpu=90 also says whether there is "
+	      "code\n"
+	      "for a GPU of compute capability 9.0; --gpu=90-ptx, for one that runs PTX only.\n"
 	      "\n"
 	      "Exit code: 0 if it runs with qCUDA, 1 if it does not, 2 if the file cannot be\n"
 	      "read or is no program, or if that depends on libraries that are not looked at,\n"
@@ -101,22 +108,30 @@ static size_t index_in_nvidia(const char *name)
 
 static void say_gpus(const struct qcul_gpus *g)
 {
-	static const char *const kind[] = {"sm_", "compute_", "other code for "};
-	size_t i;
+	char text[QCUL_GPUS_MAX * 32];
 
 	if (!g->count && !g->damaged)
 		return;
-	printf("device code:");
-	for (i = 0; i < g->count; i++) {
-		const struct qcul_gpu *p = &g->gpu[i];
+	qcul_gpus_text(g, text, sizeof(text));
+	printf("device code: %s%s\n", text,
+	       g->damaged ? " (and a fat binary that is damaged)" : "");
+}
 
-		printf("%s %s%u", i ? "," : "", kind[p->kind], p->arch);
-		if (p->suffix)
-			putchar(p->suffix);
-		if (p->kind == QCUL_GPU_PTX)
-			printf(" (PTX)");
-	}
-	puts(g->damaged ? " (and a fat binary that is damaged)" : "");
+/* Is all of its code known, and none of it for the device? */
+static bool lacks_code(const struct qcul_gpus *g)
+{
+	return device.sm && g->count && g->count < QCUL_GPUS_MAX && !g->damaged &&
+	       !qcul_gpus_fit(g, device.sm, device.only_ptx);
+}
+
+static int say_lacks_code(void)
+{
+	printf("It does not run on this device, of compute capability %u.%u%s: the code is for "
+	       "others.\nCompile it with -gencode arch=compute_%u,code=compute_%u as well.\n",
+	       device.sm / 10, device.sm % 10,
+	       device.only_ptx ? ", which is in software and runs PTX only" : "", device.sm,
+	       device.sm);
+	return DOES_NOT_RUN;
 }
 
 /* NVIDIA's libraries that the file needs. */
@@ -248,6 +263,8 @@ static int check_program(const struct qcul_elf *e, const char *path)
 		puts(brief ? "none" : "There is no CUDA in it.");
 		return NO_CUDA;
 	}
+	if (!brief && lacks_code(&gpus))
+		return say_lacks_code();
 	if (!brief)
 		puts(needs.own ? "It runs with qCUDA if these libraries do: qcu check --all "
 				 "follows them."
@@ -336,12 +353,24 @@ static int no_answer(const char *path, const char *why)
 	return CANNOT_TELL;
 }
 
+/* 90 or 90-ptx */
+static bool read_device(const char *text)
+{
+	char *end;
+
+	if (*text < '1' || *text > '9')
+		return false;
+	device.sm = (unsigned int)strtoul(text, &end, 10);
+	device.only_ptx = !strcmp(end, "-ptx");
+	return end - text >= 2 && end - text <= 3 && (device.only_ptx || !*end);
+}
+
 int main(int argc, char **argv)
 {
 	struct qcul_elf e;
 	const char *why, *path;
 	struct stat st;
-	bool facts;
+	bool facts, gpu;
 	void *data;
 	int fd;
 
@@ -351,7 +380,8 @@ int main(int argc, char **argv)
 	}
 	brief = argc == 3 && !strcmp(argv[1], "--brief");
 	facts = argc == 3 && !strcmp(argv[1], "--facts");
-	if (argc != 2 + (brief || facts) || !*argv[1] || (argv[1][0] == '-' && argc == 2)) {
+	gpu = argc == 3 && !strncmp(argv[1], "--gpu=", 6) && read_device(argv[1] + 6);
+	if (argc != 2 + (brief || facts || gpu) || !*argv[1] || (argv[1][0] == '-' && argc == 2)) {
 		usage(stderr);
 		return CANNOT_TELL;
 	}

@@ -3,6 +3,7 @@
  * Reads the headers of the fat binaries in a program: containers in a row, each with entries of
  * machine code or PTX. The code itself is not looked at.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "qcu-library/loader/gpus.h"
@@ -64,8 +65,10 @@ static void read_entries(const unsigned char *p, size_t size, struct qcul_gpus *
 	}
 }
 
-static void read_containers(const unsigned char *p, size_t size, struct qcul_gpus *g)
+void qcul_gpus_add(const void *fatbins, size_t size, struct qcul_gpus *g)
 {
+	const unsigned char *p = fatbins;
+
 	while (size) {
 		uint64_t head, payload;
 
@@ -91,6 +94,49 @@ static void read_containers(const unsigned char *p, size_t size, struct qcul_gpu
 	}
 }
 
+void qcul_gpus_text(const struct qcul_gpus *g, char *text, size_t size)
+{
+	static const char *const kind[] = {"sm_", "compute_", "other code for "};
+	size_t i, used = 0;
+	int n;
+
+	text[0] = '\0';
+	for (i = 0; i < g->count; i++) {
+		const struct qcul_gpu *p = &g->gpu[i];
+
+		n = snprintf(text + used, size - used, "%s%s%u%.1s%s", i ? ", " : "", kind[p->kind],
+			     p->arch, &p->suffix, p->kind == QCUL_GPU_PTX ? " (PTX)" : "");
+		if (n < 0 || (size_t)n >= size - used) {
+			snprintf(text + used, size - used, "...");
+			return;
+		}
+		used += (size_t)n;
+	}
+}
+
+/* PTX can be compiled for newer GPUs. Machine code runs on GPUs of the same major number. */
+static bool fits_gpu(const struct qcul_gpu *p, unsigned int sm, bool only_ptx)
+{
+	bool same = p->arch == sm, family = p->arch / 10 == sm / 10 && p->arch <= sm;
+
+	if (p->kind == QCUL_GPU_OTHER || p->suffix == 'a')
+		return p->kind == QCUL_GPU_OTHER ||
+		       (same && (p->kind == QCUL_GPU_PTX || !only_ptx));
+	if (p->kind == QCUL_GPU_SM)
+		return family && !only_ptx;
+	return p->suffix == 'f' ? family : p->arch <= sm;
+}
+
+bool qcul_gpus_fit(const struct qcul_gpus *g, unsigned int sm, bool only_ptx)
+{
+	size_t i;
+
+	for (i = 0; i < g->count; i++)
+		if (fits_gpu(&g->gpu[i], sm, only_ptx))
+			return true;
+	return false;
+}
+
 void qcul_gpus_read(const struct qcul_elf *e, struct qcul_gpus *g)
 {
 	/* The second one has the code of programs built with -rdc=true, before nvlink. */
@@ -101,5 +147,5 @@ void qcul_gpus_read(const struct qcul_elf *e, struct qcul_gpus *g)
 	memset(g, 0, sizeof(*g));
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (qcul_elf_section(e, names[i], &part))
-			read_containers(e->data + part.offset, part.size, g);
+			qcul_gpus_add(e->data + part.offset, part.size, g);
 }

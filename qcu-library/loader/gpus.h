@@ -21,6 +21,13 @@ struct qcul_gpus {
 	struct qcul_gpu gpu[QCUL_GPUS_MAX];
 };
 
+/* The fat binaries of a program or library. */
 void qcul_gpus_read(const struct qcul_elf *e, struct qcul_gpus *g);
+/* Adds those of fat binaries in a row. */
+void qcul_gpus_add(const void *fatbins, size_t size, struct qcul_gpus *g);
+/* Writes "sm_90a, compute_100 (PTX)". What does not fit is left out, and "..." says so. */
+void qcul_gpus_text(const struct qcul_gpus *g, char *text, size_t size);
+/* Can a GPU of this compute capability (10 * major + minor) run any of it, if it runs PTX only? */
+bool qcul_gpus_fit(const struct qcul_gpus *g, unsigned int sm, bool only_ptx);
 
 #endif

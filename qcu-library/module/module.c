@@ -418,6 +418,8 @@ static cudaError_t load_module(struct qcul_module *m)
 		return cudaSuccess;
 	}
 	qcul_handle_drop(&qcul_module_ids, m->id);
+	if (err == cudaErrorNoKernelImageForDevice)
+		qcul_module_say_no_code(m->image, m->bytes);
 	/* An error in the image is permanent. Missing memory is not: memory may be free later. */
 	if (err != cudaErrorMemoryAllocation && !qcul_sticky(err)) {
 		m->failed = qcul_epoch();
@@ -443,6 +445,8 @@ static cudaError_t find_kernel(struct CUkern_st *k)
 	err = qcul_send(&cmd, 1);
 	if (err) {
 		qcul_handle_drop(&qcul_kernel_ids, k->id);
+		if (err == cudaErrorNoKernelImageForDevice)
+			qcul_module_say_no_code(k->module->image, k->module->bytes);
 		return err == cudaErrorSymbolNotFound ? cudaErrorInvalidDeviceFunction : err;
 	}
 	k->param_count = cmd.kernel_find.params;

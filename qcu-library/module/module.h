@@ -52,6 +52,8 @@ cudaError_t qcul_variable(const void *symbol, void **addr, size_t *size);
  */
 struct qcul_module *qcul_module_new(const void *image, size_t bytes, const struct qcu_jit *jit);
 cudaError_t qcul_module_load(struct qcul_module *m);
+/* Says once for which GPUs this image has code, when the device found none for itself. */
+void qcul_module_say_no_code(const void *image, size_t bytes);
 void qcul_module_unload(struct qcul_module *m);
 cudaError_t qcul_module_kernel(struct qcul_module *m, const char *name, struct CUkern_st **kernel);
 cudaError_t qcul_module_variable(struct qcul_module *m, const char *name, void **addr,

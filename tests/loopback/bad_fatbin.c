@@ -109,6 +109,9 @@ static void good_one_works(void)
 	REQUIRE(value == 42, "%d", value);
 }
 
+/* How often it was said which code there is. */
+static unsigned int there_is;
+
 /* The launch must return this code, twice, and stderr must hold the text. */
 static void refused(const struct image *im, cudaError_t code, const char *sentence)
 {
@@ -131,6 +134,7 @@ static void refused(const struct image *im, cudaError_t code, const char *senten
 	EXPECT(cudaGetLastError(), code);
 	OK(cudaGetLastError());
 	REQUIRE(strstr(said, sentence), "it says: %s", said);
+	there_is += !!strstr(said, "there is: ");
 	good_one_works();
 }
 
@@ -144,6 +148,9 @@ int main(void)
 	make_image(&im, 2, 75, "machine code", 12);
 	refused(&im, cudaErrorInvalidKernelImage, "no machine code of a GPU");
 	make_machine_code(&im);
+	refused(&im, cudaErrorNoKernelImageForDevice,
+		"qcuda: the program has no code for this GPU, of compute capability 9.0; there is: "
+		"sm_75\n");
 	refused(&im, cudaErrorNoKernelImageForDevice, "compile with -arch=compute_90");
 	make_ptx(&im, 100, GOOD);
 	refused(&im, cudaErrorNoKernelImageForDevice, "compile with -arch=compute_90");
@@ -175,5 +182,6 @@ int main(void)
 		 HEAD ".visible .entry k(.param .u64 p)\n{\n.reg .b64 %d<2>;\n"
 		      "add.u64 %d1, %d1, %d7;\nret;\n}\n");
 	refused(&im, cudaErrorInvalidPtx, "line 7");
+	REQUIRE(there_is == 1, "%u", there_is);
 	return 0;
 }

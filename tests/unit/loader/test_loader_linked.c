@@ -534,6 +534,64 @@ static void more_gpus_than_there_are(void **state)
 	assert_int_equal(g.count, QCUL_GPUS_MAX);
 }
 
+static void texts_of_gpus(void **state)
+{
+	struct qcul_gpus g = {
+		.count = 3,
+		.gpu = {{QCUL_GPU_SM, 90, 'a'}, {QCUL_GPU_PTX, 100, 0}, {QCUL_GPU_OTHER, 75, 0}},
+	};
+	char text[64];
+
+	(void)state;
+	qcul_gpus_text(&g, text, sizeof(text));
+	assert_string_equal(text, "sm_90a, compute_100 (PTX), other code for 75");
+	qcul_gpus_text(&g, text, 30);
+	assert_string_equal(text, "sm_90a, compute_100 (PTX)...");
+	qcul_gpus_text(&g, text, 2);
+	assert_string_equal(text, ".");
+	g.count = 0;
+	qcul_gpus_text(&g, text, 1);
+	assert_string_equal(text, "");
+}
+
+static bool fits(enum qcul_gpu_kind kind, unsigned int arch, char suffix, unsigned int sm,
+		 bool only_ptx)
+{
+	struct qcul_gpus g = {.count = 1, .gpu = {{kind, arch, suffix}}};
+
+	return qcul_gpus_fit(&g, sm, only_ptx);
+}
+
+static void which_gpus_run_it(void **state)
+{
+	struct qcul_gpus g = {
+		.count = 2,
+		.gpu = {{QCUL_GPU_SM, 75, 0}, {QCUL_GPU_PTX, 80, 0}},
+	};
+
+	(void)state;
+	assert_true(fits(QCUL_GPU_PTX, 75, 0, 90, true));
+	assert_true(fits(QCUL_GPU_PTX, 90, 0, 90, false));
+	assert_false(fits(QCUL_GPU_PTX, 100, 0, 90, false));
+	assert_true(fits(QCUL_GPU_PTX, 90, 'a', 90, true));
+	assert_false(fits(QCUL_GPU_PTX, 90, 'a', 100, true));
+	assert_true(fits(QCUL_GPU_PTX, 100, 'f', 103, false));
+	assert_false(fits(QCUL_GPU_PTX, 100, 'f', 120, false));
+	assert_true(fits(QCUL_GPU_SM, 80, 0, 86, false));
+	assert_false(fits(QCUL_GPU_SM, 86, 0, 80, false));
+	assert_false(fits(QCUL_GPU_SM, 80, 0, 90, false));
+	assert_false(fits(QCUL_GPU_SM, 90, 0, 90, true));
+	assert_false(fits(QCUL_GPU_SM, 90, 'a', 90, true));
+	assert_true(fits(QCUL_GPU_SM, 90, 'a', 90, false));
+	assert_false(fits(QCUL_GPU_SM, 100, 'a', 103, false));
+	assert_true(fits(QCUL_GPU_OTHER, 100, 0, 90, true)); /* nobody knows */
+	assert_true(qcul_gpus_fit(&g, 90, false));
+	g.count = 1;
+	assert_false(qcul_gpus_fit(&g, 90, false));
+	g.count = 0;
+	assert_false(qcul_gpus_fit(&g, 90, false));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -563,6 +621,8 @@ int main(void)
 		cmocka_unit_test(gpus_of_damaged_binaries),
 		cmocka_unit_test(gpus),
 		cmocka_unit_test(more_gpus_than_there_are),
+		cmocka_unit_test(texts_of_gpus),
+		cmocka_unit_test(which_gpus_run_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Tests the launcher's help, sizes, colours, and the progress that it shows on terminals.
+# Tests the launcher's help, sizes, hints, colours, and the progress that it shows on terminals.
 set -uo pipefail
 
 here=$(cd "$(dirname "$0")/../../.." && pwd)
@@ -69,6 +69,78 @@ for o in --root -v --share --mem --vram --gpu --help-all; do
 	"$qcu" run --help | grep -q -e "^  $o " || expect '' 'run --help' 'without' "$o"
 done
 case_done help
+
+# ---- programs that cannot run here ----
+
+# A program with an entry for the GPU of each pair KIND,ARCH: 1 is PTX, 2 machine code.
+with_code() {
+	local e
+	{
+		echo 'int cudaMallocHost(void **, unsigned long);'
+		echo 'struct entry { unsigned short kind, version; unsigned int head; unsigned long bytes;'
+		echo 'unsigned int packed, options, minor, arch; unsigned long name, flags, none, text; };'
+		echo '__attribute__((section(".nv_fatbin"))) const struct { unsigned int magic; unsigned short version, head;'
+		echo 'unsigned long bytes; struct entry e[EACH]; } fatbin = { 0xba55ed50, 1, 16, sizeof(struct entry[EACH]), {'
+		for e in "$@"; do
+			echo "{ .kind = ${e%,*}, .version = 0x101, .head = 64, .arch = ${e#*,} },"
+		done
+		echo '} }; int main(void) { void *p; return cudaMallocHost(&p, 1 + !fatbin.magic); }'
+	} | sed "s/EACH/$#/g" >with.c
+	gcc -o with with.c -L"$B/qcu-library" -l:libcudart.so.13 || exit 2
+}
+checked() {
+	"$qcu" check --gpu soft with >out 2>err
+	expect '' 'exit code of check' $? "$1"
+	grep -q -F -e "$2" out || expect '' 'what check says' "$(cat out)" "$2"
+}
+refused '--gpu metal: must be one of' check --gpu metal ./with
+refused '--gpu : must be one of' check --gpu
+with_code 1,100
+checked 1 'It does not run on this device, of compute capability 9.0, which is in software and runs PTX only: the code is for others.'
+grep -q -x 'device code: compute_100 (PTX)' out || expect '' 'what there is' "$(cat out)" 'compute_100 (PTX)'
+QCU_SOFT_SM=100 checked 0 'It runs with qCUDA.'
+QCU_SOFT_SM=much checked 0 'It runs with qCUDA.'
+with_code 2,80 2,90
+checked 1 'It does not run on this device'
+with_code 2,80 1,80
+checked 0 'It runs with qCUDA.'
+"$B/qcu-library/qcu-check" --gpu=90 with >out
+expect '' 'exit code with a GPU' $? 0
+with_code 2,80 1,100
+"$B/qcu-library/qcu-check" --gpu=90 with >out
+expect '' 'exit code without code for the GPU' $? 1
+"$B/qcu-library/qcu-check" --gpu=86 with >out
+expect '' 'exit code with machine code of the same family' $? 0
+for g in '' 9 9000 90x 90-pt 090 -90 +90; do
+	"$B/qcu-library/qcu-check" --gpu="$g" with >out 2>err
+	expect '' "exit code of --gpu=$g" $? 2
+done
+case_done check-of-code
+
+# ---- memory that the guest does not have ----
+
+cat >pinned.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+
+int cudaMallocHost(void **, unsigned long);
+
+int main(int argc, char **argv)
+{
+	void *p;
+
+	for (int i = 1; i < argc; i++)
+		printf("%d\n", cudaMallocHost(&p, strtoul(argv[i], NULL, 10) << 20));
+	return 0;
+}
+END
+gcc -o pinned pinned.c -L"$B/qcu-library" -l:libcudart.so.13 || exit 2
+timeout -k 5 $((120 * slow)) "$qcu" run --gpu soft --mem 512M ./pinned 16 600 600 99999999 >out 2>err
+expect '' 'what the program sees' "$(cat out)" "$(printf '%s\n' 0 2 2 2)"
+expect '' 'lines of error' "$(wc -l <err)" 1
+grep -q -E '^qcuda: no 600 MiB of pinned or managed memory: this machine has [1-9][0-9]* MiB of memory, and [1-9][0-9]* MiB of them are free; .*--mem' err ||
+	expect '' 'error' "$(cat err)" 'no 600 MiB of pinned'
+case_done pinned-memory
 
 # ---- terminals ----
 
