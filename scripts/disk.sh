@@ -118,8 +118,7 @@ print_disk() {
 			echo "$line \\"
 			line=' '
 		fi
-		[[ $a =~ ^[A-Za-z0-9_@%+=:,./-]+$ ]] || a=$(quote "$a")
-		line+="${line:+ }$a"
+		line+="${line:+ }$(shell_word "$a")"
 	done
 	echo "$line"
 }

@@ -17,12 +17,12 @@ cache=${QCU_CACHE:-${HOME:-/root}/.cache/qcuda}
 dist=trixie # this release of Debian has QEMU 10.0
 
 # The file descriptor that notes go to. scripts/qcu changes it, to separate the notes from the
-# shell's own messages.
+# shell's own messages. Where notes cannot be written, the work goes on.
 notes=2
 note() {
 	local again=$progress_text
 	progress_end
-	echo "$self: $*" >&"$notes"
+	echo "$self: $*" >&"$notes" 2>/dev/null || true
 	[ -z "$again" ] || progress "$again"
 }
 

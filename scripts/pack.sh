@@ -20,6 +20,11 @@ quote() {
 	printf "'%s'" "${1//\'/\'\\\'\'}"
 }
 
+# shell_word STRING: the same, only where a shell needs it, for commands that people read.
+shell_word() {
+	[[ $1 =~ ^[A-Za-z0-9_@%+=:,./-]+$ ]] && printf '%s' "$1" || quote "$1"
+}
+
 absolute() {
 	case $1 in
 	/*) printf '%s\n' "$1" ;;

@@ -111,7 +111,7 @@ whole() {
 tell() {
 	note "$1"
 	[ -z "${2:-}" ] || tail -n 20 "$2" | tr -d '\r' | tr -c '\t\n -~' '?' | cut -c 1-300 |
-		sed "s/^/$self:   /" >&"$notes"
+		sed "s/^/$self:   /" >&"$notes" || true
 }
 
 # The terminal hands over each key as it is typed while a shell of the guest has it. cook gives it back.

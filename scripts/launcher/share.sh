@@ -135,12 +135,12 @@ take_named_file() {
 	dir=${path%/*}
 	if [ -d "$path" ]; then
 		[ "$path" = /tmp ] ||
-			note "$name is not in the guest, because only $(shared_names) is shared; -v $path:$path:ro shares it, too"
+			note "$name is not in the guest, because only $(shared_names) is shared; -v $(shell_word "$path:$path:ro") shares it, too"
 	elif [ -f "$path" ] && [ -r "$path" ]; then
 		copy_named_file "$name" "$path" ||
-			note "$name is not in the guest, because $why; -v $dir:$dir:ro shares its folder"
+			note "$name is not in the guest, because $why; -v $(shell_word "$dir:$dir:ro") shares its folder"
 	elif [ ! -e "$path" ] && [ -d "$dir" ]; then
-		note "$name is outside of the shared folder: what the program writes there is not kept; -v $dir:$dir shares that folder"
+		note "$name is outside of the shared folder: what the program writes there is not kept; -v $(shell_word "$dir:$dir") shares that folder"
 	fi
 }
 
@@ -155,7 +155,7 @@ shared_names() {
 # guest_sees PATH: is PATH in a shared folder, or where the guest has its own files?
 guest_sees() {
 	local i
-	for i in "$share" "${volume_guest[@]}" /bin /dev /lib /lib64 /proc /qcu /sbin /sys /usr/bin /usr/lib /usr/sbin; do
+	for i in "$share" "${volume_guest[@]}" /etc/{fstab,group,mtab,passwd} /bin /dev /lib /lib64 /proc /qcu /sbin /sys /usr/bin /usr/lib /usr/sbin; do
 		! below "$1" "$i" || return 0
 	done
 	guests_own "$1"
@@ -207,8 +207,7 @@ say_what_is_missing() {
 typed_command() {
 	local a words=()
 	for a in "$typed" "${args[@]:1}"; do
-		[[ $a =~ ^[A-Za-z0-9_@%+=:,./-]+$ ]] || a=$(quote "$a")
-		words+=("$a")
+		words+=("$(shell_word "$a")")
 	done
 	printf '%s' "${words[*]}"
 }

@@ -97,6 +97,11 @@ if [ "$(id -u)" -eq 0 ] && unshare -m true 2>/dev/null; then
 	rc=$?
 	ended 125 'qcu: the output cannot be written: No space left on device; what the program says from here on is lost'
 	expect '' 'what is there' "$(cat size)" 65536
+	# The launcher's own sentence cannot be written either.
+	unshare -m sh -c 'mount -t tmpfs -o size=64k small small && exec "$@" >small/out 2>&1' sh \
+		timeout -k 5 $((120 * slow)) "$qcu" run --no-device --no-module --mem 512M /bin/sh -c './prog 40000; echo x >there'
+	expect '' 'exit code with both streams there' $? 125
+	expect '' 'what the program did afterwards' "$(cat there)" x
 	case_done full-disk
 else
 	echo '@skip full-disk only root can mount a small one'

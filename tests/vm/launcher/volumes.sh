@@ -110,6 +110,10 @@ expect '' 'exit code' $? 0
 expect '' 'output' "$out" "$(printf '%s\n' 'the data' 'the data' ran read-only old)"
 expect '' 'error' "$(cat err)" ''
 expect '' 'the file afterwards' "$(cat "$dir/out/old")" old
+# The guest's own is there.
+plain /bin/sh -c 'cat "$0" "$1" >/dev/null && mount | grep -q " /tmp/\| /sys " && exit 4' /etc/passwd /etc/fstab 2>err
+expect '' 'exit code with files that the guest has, too' $? 4
+expect '' 'error' "$(cat err)" ''
 case_done named-files
 
 # A guest may have made the link, so that a user names another file than he thinks.
@@ -125,9 +129,10 @@ said "-v $dir/folder:$dir/folder:ro shares its folder"
 case_done named-links
 
 head -c 70000000 /dev/zero >"$dir/third/large"
-plain /bin/sh -c 'mkdir -p ../out; echo lost >../out/new && echo x' ../third/large ../out ../out/new /dev/null /usr 1/2 ./in >out 2>err
+plain /bin/sh -c 'mkdir -p ../out; echo lost >../out/new && echo x' ../third/large ../out ../out/new "../my data" /dev/null /usr 1/2 ./in >out 2>err
 expect '' 'output' "$(cat out)" x
-expect '' 'lines of error' "$(wc -l <err)" 3
+expect '' 'lines of error' "$(wc -l <err)" 4
+said "-v '$dir/my data:$dir/my data:ro' shares it, too"
 said "qcu: ../third/large is not in the guest, because it is too large to be taken along by itself; -v $dir/third:$dir/third:ro"
 said "qcu: ../out is not in the guest, because only $dir/here is shared; -v $dir/out:$dir/out:ro shares it, too"
 said "qcu: ../out/new is outside of the shared folder: what the program writes there is not kept; -v $dir/out:$dir/out shares"
