@@ -161,6 +161,7 @@ write_environment() {
 	if [ "$opencl" = packed ]; then
 		echo 'export OCL_ICD_VENDORS=/qcu/opencl/vendors POCL_CUDA_TOOLKIT_PATH=/qcu/opencl'
 	fi
+	[ -z "$check_memory" ] || echo "export QCU_CHECK=1 QCU_CHECK_EXITCODE=$((10#$error_exitcode))"
 	[ -z "$guest_icd" ] || echo "export VK_DRIVER_FILES=$guest_icd VK_ICD_FILENAMES=$guest_icd"
 	write_preloads
 	if [ -n "${LD_LIBRARY_PATH:-}$library_path" ]; then

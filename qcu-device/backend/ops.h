@@ -331,9 +331,8 @@ BE_OP(print_read, struct be *be, void *buf, size_t max, size_t *got)
 BE_OP(assert_read, struct be *be, void *buf, size_t max, size_t *got)
 /*
  * The same for struct qcu_fault, of which each call copies one, or none if max is less: what
- * the checks
- * of a software GPU have found, and where the first kernel has failed. Of faults there is
- * at most one in the life of a backend.
+ * the checks of a software GPU have found, and where the first kernel has failed. Of faults
+ * there is at most one in the life of a backend.
  */
 BE_OP(fault_read, struct be *be, void *buf, size_t max, size_t *got)
 

@@ -27,6 +27,9 @@ options() {
 		  --cpus N            guest CPUs (default 2)
 		  --gpu soft|cuda|auto
 		                      software GPU, the host's GPU, or the host's if there is one
+		  --check             run on the software GPU, and report wrong uses of memory: outside of it,
+		                      reads of what nothing has written, races on shared memory
+		  --error-exitcode N  with --check: the program ends with N if anything was reported
 		  --timeout SECONDS   end the VM after that time, with exit code 124
 		  --verbose           say what happens, keep and show the logs' folder
 		  --map cvm|ncvm      how copies see scattered chunks: remapped side by side or
@@ -79,7 +82,7 @@ usage() {
 			current folder, PROGRAM with its libraries, and read-only the files that an ARG names.
 
 		EOF
-		some_options --root -v --share --mem --vram --cpus --gpu --timeout --verbose --help-all
+		some_options --root -v --share --mem --vram --cpus --gpu --check --error-exitcode --timeout --verbose --help-all
 		;;
 	shell)
 		cat <<-EOF
