@@ -232,7 +232,8 @@ static void end_check(void)
 
 	if (!qcul_opened())
 		return;
-	(void)cudaDeviceSynchronize();
+	(void)qcul_devices_idle();
+	qcul_print_flush();
 	fprintf(stderr, "qcuda: check: %llu findings\n", session.count);
 	/* The C library goes on with the functions that are left, and ends with this code. */
 	if (session.count && code)

@@ -97,7 +97,7 @@ static void mem_wrote(void *ctx, uint64_t addr, size_t len)
 	(void)len;
 }
 
-static void mem_found(void *ctx, const struct ptx_place *at)
+static void mem_found(void *ctx, const struct ptx_finding *at)
 {
 	mem_print(ctx, at->what, strlen(at->what));
 	mem_print(ctx, at->kernel, strlen(at->kernel));

@@ -183,7 +183,7 @@ static void keep_text(char *to, size_t size, const char *text)
 		snprintf(to, size, "%s", text);
 }
 
-static struct qcu_fault fault_at(const struct ptx_place *at)
+static struct qcu_fault fault_at(const struct ptx_finding *at)
 {
 	struct qcu_fault f = {
 		.flags = QCU_FAULT_THREAD | (at->access.size ? QCU_FAULT_ACCESS : 0),
@@ -200,7 +200,7 @@ static struct qcu_fault fault_at(const struct ptx_place *at)
 	return f;
 }
 
-void soft_fault(struct be *be, int err, const struct ptx_place *at)
+void soft_fault(struct be *be, int err, const struct ptx_finding *at)
 {
 	struct soft_faults *t = &be->faults;
 
@@ -214,7 +214,7 @@ void soft_fault(struct be *be, int err, const struct ptx_place *at)
 }
 
 /* If the program does not fetch in time, the newest findings are only counted. */
-void soft_env_found(void *ctx, const struct ptx_place *at)
+void soft_env_found(void *ctx, const struct ptx_finding *at)
 {
 	struct be *be = ((struct soft_device *)ctx)->be;
 	struct soft_faults *t = &be->faults;

@@ -227,9 +227,9 @@ struct soft_faults {
 	uint32_t lost;
 };
 
-void soft_env_found(void *ctx, const struct ptx_place *at);
+void soft_env_found(void *ctx, const struct ptx_finding *at);
 /* Keeps where a kernel has failed, unless one has failed before. */
-void soft_fault(struct be *be, int err, const struct ptx_place *at);
+void soft_fault(struct be *be, int err, const struct ptx_finding *at);
 
 /* ---- watchdog.c ---- */
 

@@ -39,7 +39,7 @@ static void wrote(void *ctx, uint64_t addr, size_t len)
 		memset(written + (addr - buffer), 1, len);
 }
 
-static void found(void *ctx, const struct ptx_place *at)
+static void found(void *ctx, const struct ptx_finding *at)
 {
 	char line[512];
 	int n = snprintf(line, sizeof(line),

@@ -45,7 +45,7 @@ struct ptx_access {
 };
 
 /* Where a kernel did something wrong. The names belong to the module. */
-struct ptx_place {
+struct ptx_finding {
 	const char *kernel; /* NULL: no kernel did */
 	const char *file;   /* NULL: the program was compiled without line numbers */
 	uint32_t line;	    /* of the file, or else of the PTX text */
@@ -93,7 +93,7 @@ struct ptx_env {
 	 */
 	bool (*written)(void *ctx, uint64_t addr, size_t len);
 	void (*wrote)(void *ctx, uint64_t addr, size_t len);
-	void (*found)(void *ctx, const struct ptx_place *place);
+	void (*found)(void *ctx, const struct ptx_finding *place);
 	/* Read by ptx_load() only. It is no error if the module has no such variable. */
 	const struct ptx_bound *bound;
 	size_t bound_count;
@@ -108,7 +108,7 @@ struct ptx_env {
 struct ptx_diag {
 	unsigned int line; /* line of the PTX text; 0: unknown */
 	char text[240];
-	struct ptx_place place;
+	struct ptx_finding place;
 };
 
 struct ptx_param {

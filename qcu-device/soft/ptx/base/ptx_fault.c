@@ -26,14 +26,14 @@ const char *ptx_file_name(const struct ptx_module *m, uint32_t loc)
 	return loc && loc >> 20 < m->nfiles ? m->files[loc >> 20] : NULL;
 }
 
-struct ptx_place ptx_place_of(const struct ptx_warp *w, unsigned int lane)
+struct ptx_finding ptx_finding_of(const struct ptx_warp *w, unsigned int lane)
 {
 	const struct ptx_block *b = w->blk;
 	const struct ptx_insn *in = &b->grid->code[w->pc];
 	const char *file = ptx_file_name(b->grid->mod, in->loc);
 	const uint32_t *sp = w->special;
 
-	return (struct ptx_place){
+	return (struct ptx_finding){
 		.kernel = b->grid->kernel->info.name,
 		.file = file,
 		.line = file ? ptx_loc_line(in->loc) : in->line,
@@ -46,7 +46,7 @@ struct ptx_place ptx_place_of(const struct ptx_warp *w, unsigned int lane)
 void ptx_fault(struct ptx_warp *w, unsigned int lane, enum ptx_status st, const char *fmt, ...)
 {
 	struct ptx_block *b = w->blk;
-	struct ptx_place *p = &b->diag.place;
+	struct ptx_finding *p = &b->diag.place;
 	char source[80] = "";
 	va_list ap;
 
@@ -54,7 +54,7 @@ void ptx_fault(struct ptx_warp *w, unsigned int lane, enum ptx_status st, const 
 		return;
 	w->fault = st;
 	b->status = st;
-	*p = ptx_place_of(w, lane);
+	*p = ptx_finding_of(w, lane);
 	va_start(ap, fmt);
 	vsnprintf(p->what, sizeof(p->what), fmt, ap);
 	va_end(ap);
@@ -69,7 +69,7 @@ void ptx_fault(struct ptx_warp *w, unsigned int lane, enum ptx_status st, const 
 void ptx_fault_access(struct ptx_warp *w, unsigned int lane, enum ptx_status st, const char *space,
 		      const struct ptx_access *a)
 {
-	struct ptx_place *p = &w->blk->diag.place;
+	struct ptx_finding *p = &w->blk->diag.place;
 
 	if (w->fault)
 		return;

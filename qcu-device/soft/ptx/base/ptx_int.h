@@ -510,7 +510,7 @@ const char *ptx_type_name(enum ptx_type t);
 /* ptx_fault.c */
 const char *ptx_file_name(const struct ptx_module *m, uint32_t loc);
 /* The present instruction of a lane. */
-struct ptx_place ptx_place_of(const struct ptx_warp *w, unsigned int lane);
+struct ptx_finding ptx_finding_of(const struct ptx_warp *w, unsigned int lane);
 __attribute__((format(printf, 4, 5))) void ptx_fault(struct ptx_warp *w, unsigned int lane,
 						     enum ptx_status st, const char *fmt, ...);
 /* The same for an access to an address of this space. */

@@ -98,7 +98,7 @@ static void __attribute__((format(printf, 2, 3)))
 report_finding(const struct access *a, const char *fmt, ...)
 {
 	const struct ptx_env *env = &a->w->blk->grid->mod->env;
-	struct ptx_place place = ptx_place_of(a->w, a->lane);
+	struct ptx_finding place = ptx_finding_of(a->w, a->lane);
 	va_list ap;
 
 	va_start(ap, fmt);
