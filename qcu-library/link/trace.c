@@ -31,6 +31,7 @@
 
 #define RECORDS	       4096
 #define EVENTS_MAX     1000000
+#define OWN_EVENTS_MAX 750000 /* of the program's calls and ranges: some are left for commands */
 #define PAIRS	       1024
 #define EVENTS_AT_ONCE 32
 #define ANCHORS	       4    /* tries: the first ones also make the GPU's context */
@@ -324,12 +325,12 @@ static void write_trace_head(const char *phase, const char *category, const char
 		(unsigned long long)(at / 1000), (unsigned long long)(at % 1000));
 }
 
-/* May another event be written? The caller holds the lock. */
-static bool room_for_event(void)
+/* May another event be written, if there are so many at most? The caller holds the lock. */
+static bool room_for_event(uint64_t most)
 {
 	if (!process.out)
 		return false;
-	if (process.written >= EVENTS_MAX) {
+	if (process.written >= most) {
 		process.left_out++;
 		return false;
 	}
@@ -378,7 +379,7 @@ static void write_trace_record(const struct trace_entry *r, const struct gpu_tim
 {
 	const char *name = names[r->op];
 
-	if (!room_for_event())
+	if (!room_for_event(EVENTS_MAX))
 		return;
 	write_trace_head("X", "call", name, r->tid, r->begin);
 	lasts(r->end - r->begin);
@@ -590,7 +591,7 @@ static void forget_traced_thread(void *thread)
 static void write_thread_name(const char *category, uint32_t tid, const char *name)
 {
 	pthread_mutex_lock(&at_fork.lock);
-	if (room_for_event()) {
+	if (room_for_event(OWN_EVENTS_MAX)) {
 		write_trace_head("M", category, "thread_name", tid, 0);
 		fprintf(process.out, ",\"args\":{\"name\":");
 		write_trace_name(name);
@@ -641,7 +642,7 @@ void qcul_trace_span(const char *category, const char *name, const char *domain,
 	uint64_t end = qcul_trace_now();
 
 	pthread_mutex_lock(&at_fork.lock);
-	if (room_for_event()) {
+	if (room_for_event(OWN_EVENTS_MAX)) {
 		write_own_head("X", category, name, domain, begin);
 		lasts(end - begin);
 		fprintf(process.out, "}");
@@ -653,7 +654,7 @@ void qcul_trace_bound(bool begins, const char *name, const char *domain, uint64_
 {
 	pthread_mutex_lock(&at_fork.lock);
 	/* What has begun must end, so its end has a place kept. */
-	if (begins ? room_for_event() : process.out != NULL) {
+	if (begins ? room_for_event(OWN_EVENTS_MAX) : process.out != NULL) {
 		write_own_head(begins ? "b" : "e", "range", name, domain, qcul_trace_now());
 		fprintf(process.out, ",\"id\":\"r%llu\"}", (unsigned long long)id);
 	}
@@ -663,7 +664,7 @@ void qcul_trace_bound(bool begins, const char *name, const char *domain, uint64_
 void qcul_trace_mark(const char *name, const char *domain)
 {
 	pthread_mutex_lock(&at_fork.lock);
-	if (room_for_event()) {
+	if (room_for_event(OWN_EVENTS_MAX)) {
 		write_own_head("i", "range", name, domain, qcul_trace_now());
 		fprintf(process.out, ",\"s\":\"t\"}");
 	}
