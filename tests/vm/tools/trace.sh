@@ -333,6 +333,19 @@ if what == "pageable":
     for _ in range(n):
         launch(100 - part)
         call("COPY_H2D", part, part, "cudaMemcpy", 4096, wait=True, pageable=True)
+elif what == "kernels-in-front": # what the copy waits for is the kernel
+    for _ in range(n):
+        seq = len(events)
+        launch(0.001)
+        events[-1]["dur"] = 90.0
+        call("COPY_D2H", 100.0, 1.0, "cudaMemcpy", 4096, wait=True, pageable=True)
+        events[-1]["ts"] += 99.0
+elif what == "threads": # the same time is not counted twice
+    for tid in (2, 3):
+        at = 0.0
+        for _ in range(n):
+            call("MALLOC", part, None, None, 4096, memory="m0.1000", wait=True, gap=100 - part)
+            events[-1]["tid"] = tid
 elif what == "idle":
     for _ in range(n):
         launch(5.0, gap=5 * part / (100 - part))
@@ -364,6 +377,9 @@ advises() {
 }
 advises pageable pageable 31 '^advice: 31% of the time .* waits for 200 copies of pageable memory, of 4 KiB .*: use pinned memory .* or copy more at once$'
 advises pageable-few pageable 5 '^advice: 95% of the time the kernel'
+advises after-kernels kernels-in-front 1 'only a faster kernel'
+expect_host advice-after-kernels-only 0 '^1$' bash -c "${trace[*]} --read $tmp/made.json | grep -c ^advice:"
+advises threads threads 60 '^advice: 60% of the time .* in 400 allocations'
 advises idle idle 60 '^advice: 60% of the time .* the 200 launches take 5.0 us each'
 advises idle-little idle 8 'only a faster kernel'
 advises waits waits 40 '^advice: 40% of the time .* in 200 waits .* for 200 launches'
