@@ -417,6 +417,7 @@ wait "$left" || cat "$tmp/said"
 over=${EPOCHREALTIME/./}
 rmdir "$tmp/share/a" "$tmp/share/b"
 strict two-vms "$tmp/both.json" '^tracks: .*left: vector_add \([0-9]+\) .*right: nvtx_ranges \([0-9]+\)' --read "$tmp/left.json" --read "$tmp/right.json"
+expect_host ranges-in-a-vm 0 '^range/outer$' python3 "$tmp/strict.py" "$tmp/both.json"
 expect_host both-on-the-host.s-clock 0 '^both: 7 11$' python3 -c '
 import json, sys
 t = json.load(open(sys.argv[1]))
