@@ -9,6 +9,8 @@ set -euo pipefail
 # shellcheck disable=SC2034 # for scripts/qcu
 user_umask=$(umask) # for files that are made in the caller's name
 umask 022
+# shellcheck disable=SC2034 # for scripts/qcu
+user_locale=${LC_ALL:-${LC_CTYPE:-${LANG:-}}}
 export LC_ALL=C
 
 self=$(basename "$0")

@@ -70,12 +70,30 @@ def serve(name, answer):
 evil = (b'qcuda_device{vm="\x1b[31mevil\x07",pid="1",gpu="soft",wire="1"} 1\nqcuda_connected 1\n'
         b'qcuda_session_launches_total{session="1",pid="2",program="\x1b]0;x\\"}\\\\"} 5\n'
         b'qcuda_copied_bytes_total{direction="up",path="stairs"} 5\nqcuda_launches_total -3\n'
-        b'qcuda_launches_total 1e9\n}{ "\nqcuda_x{session="1} 4\n')
+        b'qcuda_launches_total 1e9\n}{ "\nqcuda_x{session="1} 4\n'
+        b'qcuda_session_calls_total{session="one",pid="' + b"9" * 5000 + b'",program="<script>alert(1)</script>&"} 7\n'
+        b'qcuda_chunks ' + b"9" * 5000 + b'\nqcuda_evil_total 5\nqcuda_calls_total{command="a\\"} 1\\nx{",x="y"} 6\n')
+# A device that launches ten kernels more each time that it is asked.
+def serve_rising():
+    s = socket.socket(socket.AF_UNIX)
+    s.bind(f"{sys.argv[1]}/rising.metrics")
+    s.listen(8)
+    n = 0
+    while True:
+        c, _ = s.accept()
+        n += 10
+        c.sendall(b'qcuda_device{vm="rising",pid="7",gpu="soft",wire="1"} 1\nqcuda_connected 1\nqcuda_launches_total %d\n'
+                  b'qcuda_session_launches_total{session="1",pid="12",program="slow"} %d\n'
+                  b'qcuda_session_launches_total{session="2",pid="13",program="fast"} %d\n'
+                  b'qcuda_session_device_memory_bytes{session="2",pid="13",program="fast",gpu="0"} 4096\n'
+                  % (10 * n, n, 9 * n))
+        c.close()
+threading.Thread(target=serve_rising).start()
 for name, answer in (("garbage", b"\0\1\2 no metrics\n" * 100), ("silent", b""), ("evil", evil)):
     threading.Thread(target=serve, args=(name, answer)).start()
 END
 pids+=($!)
-for s in garbage silent evil; do
+for s in garbage silent evil rising; do
 	until [ -S "$tmp/$s.metrics" ]; do sleep 0.05; done
 done
 expect_host garbage 1 'it is no qcu-device' $qcu top --once --device "$tmp/garbage.metrics"
@@ -87,6 +105,126 @@ else
 	echo '@ok no-escape-gets-through 0.0'
 fi
 expect_host wrong-numbers 0 '"launches": 0' $qcu top --once --json --device "$tmp/evil"
+expect_that wrong-labels "vm['programs'][0]['pid'] == 0 and vm['programs'][0]['total']['calls'] == 7 and vm['total']['chunks'] == 0"
+
+# ---- a page, and OpenMetrics ----
+
+expect_host one-form-only 2 'not allowed with' $qcu top --html "$tmp/page" --json
+expect_host html-without-file 2 'expected one argument' $qcu top --html
+expect_host html-into-nothing 1 "$tmp/none/page: No such file" \
+	$qcu top --once --html "$tmp/none/page" --device "$tmp/evil"
+expect_host html 0 '^$' bash -c "$qcu top --count 3 --interval 0.1 --html $tmp/page --device $tmp/evil --device $tmp/rising && echo"
+cat >"$tmp/page.py" <<'END'
+import html.parser, sys
+text = open(sys.argv[1], encoding="utf-8").read()
+class Page(html.parser.HTMLParser):
+    open, words, curves = [], [], 0
+    def handle_starttag(self, tag, attrs):
+        assert tag in "html head meta title style body h1 h2 p table tr th td figure figcaption svg polyline".split(), tag
+        assert not [a for a, _ in attrs if a.startswith("on") or a in ("href", "src")], attrs
+        if tag != "meta":
+            self.open.append(tag)
+    def handle_startendtag(self, tag, attrs):
+        assert tag == "polyline", tag
+        self.curves += 1
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, tag
+    def handle_data(self, data):
+        self.words.append(data)
+page = Page()
+page.feed(text)
+assert not page.open and "<script>alert(1)</script>&" in page.words, page.words
+assert "VM ?[31mevil?" in page.words and "fast" in page.words and page.curves == 10, page.curves
+assert "://" not in text and "default-src 'none'" in text and 'http-equiv="refresh"' not in text
+print("good")
+END
+expect_host html-is-harmless 0 '^good$' python3 "$tmp/page.py" "$tmp/page"
+if compgen -G "$tmp/page.*.part" >/dev/null; then
+	echo '@FAIL html-leaves-no-parts'
+else
+	echo '@ok html-leaves-no-parts'
+fi
+expect_host openmetrics 0 '^# EOF$' $qcu top --openmetrics --device "$tmp/evil" --device "$tmp/rising"
+cp "$tmp/out" "$tmp/openmetrics"
+cat >"$tmp/openmetrics.py" <<'END'
+import re, sys
+*lines, end = open(sys.argv[1], encoding="ascii").read().split("\n")
+assert end == "" and lines.pop() == "# EOF"
+text, kinds, seen, family = r'"(?:[^"\\]|\\[\\"n])*"', {}, set(), None
+for line in lines:
+    head = re.fullmatch(r"# (TYPE|HELP) ([a-z_]+) (.+)", line)
+    if head and head[1] == "TYPE":
+        family = head[2]
+        assert family not in kinds and head[3] in ("gauge", "counter"), line
+        kinds[family] = head[3]
+    elif head:
+        assert head[2] == family, line
+    else:
+        sample = re.fullmatch(rf"([a-z0-9_]+)({{[a-z]+={text}(?:,[a-z]+={text})*}}) [0-9]+", line)
+        assert sample and sample[1] == family + ("_total" if kinds[family] == "counter" else ""), line
+        assert (sample[1], sample[2]) not in seen, line
+        seen.add((sample[1], sample[2]))
+assert "qcuda_evil" not in kinds and len(seen) > 8
+assert ("qcuda_calls_total", r'{vm="?[31mevil?",device="1",command="a\"} 1nx{"}') in seen, seen
+try:
+    from prometheus_client.openmetrics import parser
+    print(len(list(parser.text_string_to_metric_families("\n".join(lines + ["# EOF", ""])))), "families read by prometheus_client")
+except ImportError:
+    pass
+print("good")
+END
+expect_host openmetrics-is-right 0 '^good$' python3 "$tmp/openmetrics.py" "$tmp/openmetrics"
+# It knows the older form only, in which a family has the name of its samples.
+if command -v promtool >/dev/null; then
+	awk '$2 == "TYPE" && $4 == "counter" { counter[$3] = 1 } /^#/ && counter[$3] { $3 = $3 "_total" } { print }' \
+		"$tmp/openmetrics" >"$tmp/older"
+	expect_host promtool 0 '^$' bash -c "promtool check metrics <$tmp/older && echo"
+else
+	echo '@skip promtool promtool is not installed (package prometheus)'
+fi
+
+# ---- a terminal ----
+
+# Python would change the locale C for the programs that it starts.
+plain=(env -u NO_COLOR -u LC_CTYPE -u LANG PYTHONCOERCECLOCALE=0 TERM=linux LC_ALL=C.UTF-8)
+# keys NAME PATTERN SIZE KEYS [SETTING...]: what is drawn on a terminal of that size while these keys are pressed.
+keys() {
+	expect_host "$1" 0 "$2" "${plain[@]}" "${@:5}" tests/vm/tools/terminal.py "$3" "$4" \
+		$qcu top --interval 0.1 --device "$tmp/rising" --device "$tmp/evil"
+}
+# screens NAME CONDITION: CONDITION is Python about `first` and `second`, the screens before the first keys.
+screens() {
+	if python3 -c '
+import sys
+first, second = open(sys.argv[1]).read().split("-" * 8 + "\n")[:2]
+order = lambda text: [w for w in text.split() if w in ("slow", "fast")]
+sys.exit(not eval(sys.argv[2]))' "$tmp/out" "$2"; then
+		echo "@ok $1"
+	else
+		echo "@FAIL $1"
+	fi
+}
+keys q-ends-it 'q quit +s sort: begin +v VM: all' 24x80 q
+keys narrow 'PID PROGRAM' 12x40 q
+keys wide 'H2D:chunks' 50x200 q
+keys blocks 'launches/s +[0-9.]+k? [|] .*█[^|]*[|] ' 24x80 q
+keys no-blocks 'launches/s +[0-9.]+k? [|] .*#[^|]*[|] ' 24x80 q LC_ALL=C
+keys no-blocks-for-latin 'launches/s +[0-9.]+k? [|] .*#[^|]*[|] ' 24x80 q LC_ALL= LANG=de_DE.ISO-8859-1
+keys no-blocks-without-locale 'launches/s +[0-9.]+k? [|] .*#[^|]*[|] ' 24x80 q LC_ALL=
+keys sorted 'sort: memory' 40x80 sq
+screens sorted-by-memory 'order(first) == ["slow", "fast"] and order(second) == ["fast", "slow"]'
+keys one-vm 'v VM: one' 40x80 vq
+screens only-one-vm '(first.count("\nVM "), second.count("\nVM ")) == (2, 1)'
+keys no-graphs 'VM: all' 40x80 gq
+screens graphs-are-gone '"launches/s" in first and "launches/s" not in second'
+expect_host dumb 0 'PID PROGRAM' "${plain[@]}" TERM=dumb tests/vm/tools/terminal.py 24x80 '' \
+	$qcu top --once --device "$tmp/evil"
+if grep -q $'\e' "$tmp/out"; then
+	echo '@FAIL dumb-has-no-escapes'
+else
+	echo '@ok dumb-has-no-escapes'
+fi
+expect_host no-colour 0 '^     PID PROGRAM' "${plain[@]}" NO_COLOR=1 script -qec "$qcu top --once --device $tmp/evil" /dev/null
 
 if [ "$(id -u)" -eq 0 ]; then
 	serve alone "$tmp/alone.sock"
@@ -116,7 +254,7 @@ expect_host both-named 0 vms $qcu top --once --json --device "$tmp/a.sock" --dev
 expect_that only-these-two "[v['socket'][-14:] for v in t['vms']] == ['a.sock.metrics', 'b.sock.metrics']"
 expect_host no-colour-in-a-pipe 0 "^ +PID PROGRAM" $qcu top --once --device "$tmp/a.sock"
 expect_host colour-on-a-terminal 0 $'\e\\[1m.*PID PROGRAM' \
-	script -qec "$qcu top --once --device $tmp/a.sock" /dev/null
+	"${plain[@]}" script -qec "$qcu top --once --device $tmp/a.sock" /dev/null
 expect_host full-disk 1 'No space left' bash -c "$qcu top --once --device $tmp/a.sock >/dev/full"
 expect_host nobody-reads 0 '^0 0$' bash -c \
 	"$qcu top --json --count 1000 --interval 0.1 --device $tmp/a.sock | head -n 1 >/dev/null; echo \${PIPESTATUS[*]}"
