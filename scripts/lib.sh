@@ -16,6 +16,12 @@ export LC_ALL=C
 self=$(basename "$0")
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${QCU_CACHE:-${HOME:-/root}/.cache/qcuda}
+# What qcu tune --save has found. A relative XDG_CONFIG_HOME counts as none.
+settings=
+case ${XDG_CONFIG_HOME:-} in
+/*) settings=$XDG_CONFIG_HOME/qcuda/run ;;
+*) [ -z "${HOME:-}" ] || settings=$HOME/.config/qcuda/run ;;
+esac
 dist=trixie # this release of Debian has QEMU 10.0
 
 # The file descriptor that notes go to. scripts/qcu changes it, to separate the notes from the
