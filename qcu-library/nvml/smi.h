@@ -39,7 +39,7 @@ extern const struct smi_field smi_gpu_fields[], smi_app_fields[];
 
 /* NULL: there is none. */
 const struct smi_field *smi_field_of(const struct smi_field *fields, const char *name, size_t len);
-/* Writes "N/A" and returns NV_SUCCESS for what is not known. */
+/* Writes "N/A" and returns NV_SUCCESS for what is not known; "" with any other error. */
 nv_return smi_read(const struct smi_field *field, const struct smi_subject *of,
 		   char text[SMI_TEXT]);
 

@@ -374,8 +374,10 @@ const struct smi_field *smi_field_of(const struct smi_field *fields, const char 
 
 nv_return smi_read(const struct smi_field *field, const struct smi_subject *of, char text[SMI_TEXT])
 {
-	nv_return err = field->read ? field->read(of, text) : NV_NOT_SUPPORTED;
+	nv_return err;
 
+	*text = 0;
+	err = field->read ? field->read(of, text) : NV_NOT_SUPPORTED;
 	if (err != NV_NOT_SUPPORTED)
 		return err;
 	strcpy(text, "N/A");

@@ -13,17 +13,16 @@ static nv_return read_named(const struct smi_field *fields, const char *name,
 	return smi_read(smi_field_of(fields, name, strlen(name)), of, text);
 }
 
-/* The same with the unit behind it, in so many characters at most; without a space if that is "".
- */
-static nv_return read_with_unit(const char *name, nv_device_t device, const char *space,
-				const char *unit, char text[SMI_TEXT])
+/* The same of a device, with the unit behind it if it is known. */
+static nv_return read_with_unit(const char *name, nv_device_t device, const char *unit,
+				char text[SMI_TEXT])
 {
 	const struct smi_subject of = {.device = device};
 	nv_return err = read_named(smi_gpu_fields, name, &of, text);
 	size_t n = strlen(text);
 
 	if (!err && strcmp(text, "N/A"))
-		snprintf(text + n, SMI_TEXT - n, "%s%s", space, unit);
+		snprintf(text + n, SMI_TEXT - n, "%s", unit);
 	return err;
 }
 
@@ -40,10 +39,21 @@ static nv_return list_programs(nv_device_t device, struct programs *programs)
 
 /* ---- the table ---- */
 
-static const char line[] = "+-----------------------------------------+------------------------+---"
-			   "-------------------+";
-static const char whole_line[] = "+----------------------------------------------------------------"
-				 "-------------------------+";
+/* clang-format off */
+static const char line[] = "+-----------------------------------------+------------------------+----------------------+";
+static const char whole_line[] = "+-----------------------------------------------------------------------------------------+";
+static const char gpu_titles[] =
+	"|-----------------------------------------+------------------------+----------------------|\n"
+	"| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |\n"
+	"| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |\n"
+	"|                                         |                        |               MIG M. |\n"
+	"|=========================================+========================+======================|\n";
+static const char program_titles[] =
+	"| Processes:                                                                              |\n"
+	"|  GPU   GI   CI        PID   Type   Process name                              GPU Memory |\n"
+	"|        ID   ID                                                               Usage      |\n"
+	"|=========================================================================================|\n";
+/* clang-format on */
 
 static void print_time(const char *format)
 {
@@ -101,7 +111,7 @@ static nv_return print_row_of_gpu(nv_device_t device)
 #define X(cell, field, unit)                                                   \
 	if (!err)                                                              \
 		err = *unit ? read_whole_number(field, device, unit, now.cell) \
-			    : read_with_unit(field, device, "", "", now.cell);
+			    : read_with_unit(field, device, "", now.cell);
 	CELLS(X)
 #undef X
 	if (err)
@@ -124,7 +134,7 @@ static nv_return print_rows_of_programs(nv_device_t device, unsigned int *shown)
 	size_t n;
 
 	if (!err)
-		err = read_with_unit("index", device, "", "", index);
+		err = read_with_unit("index", device, "", index);
 	for (i = 0; !err && i < programs.count; i++, ++*shown) {
 		const struct smi_subject of = {device, &programs.list[i]};
 
@@ -155,31 +165,13 @@ nv_return smi_show_table(const struct smi_options *options)
 	if (err)
 		return err;
 	print_time("%s\n");
-	printf("%s\n| QCU-SMI %-23.23s Driver Version: %-15.15s CUDA Version: %2d.%-6d |\n",
-	       whole_line, driver, driver, cuda / 1000, cuda % 1000 / 10);
-	printf("|%.*s|\n", (int)sizeof(line) - 3, line + 1);
-	printf("| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile "
-	       "Uncorr. ECC |\n"
-	       "| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  "
-	       "Compute M. |\n"
-	       "|                                         |                        |               "
-	       "MIG M. |\n"
-	       "|=========================================+========================+==============="
-	       "=======|\n");
+	printf("%s\n| QCU-SMI %-23.23s Driver Version: %-15.15s CUDA Version: %2d.%-6d |\n%s",
+	       whole_line, driver, driver, cuda / 1000, cuda % 1000 / 10, gpu_titles);
 	for (i = 0; !err && i < options->devices; i++)
 		err = print_row_of_gpu(options->device[i]);
 	if (err)
 		return err;
-	printf("\n%s\n"
-	       "| Processes:                                                                       "
-	       "       |\n"
-	       "|  GPU   GI   CI        PID   Type   Process name                              GPU "
-	       "Memory |\n"
-	       "|        ID   ID                                                               "
-	       "Usage      |\n"
-	       "|=================================================================================="
-	       "=======|\n",
-	       whole_line);
+	printf("\n%s\n%s", whole_line, program_titles);
 	for (i = 0; !err && i < options->devices; i++)
 		err = print_rows_of_programs(options->device[i], &shown);
 	if (!err && !shown)
@@ -200,11 +192,11 @@ nv_return smi_show_list(const struct smi_options *options)
 	for (i = 0; !err && i < options->devices; i++) {
 		nv_device_t device = options->device[i];
 
-		err = read_with_unit("index", device, "", "", index);
+		err = read_with_unit("index", device, "", index);
 		if (!err)
-			err = read_with_unit("name", device, "", "", name);
+			err = read_with_unit("name", device, "", name);
 		if (!err)
-			err = read_with_unit("uuid", device, "", "", uuid);
+			err = read_with_unit("uuid", device, "", uuid);
 		if (!err)
 			printf("GPU %s: %s (UUID: %s)\n", index, name, uuid);
 	}
@@ -396,7 +388,7 @@ static nv_return query_programs(nv_device_t device)
 static nv_return query_gpu(nv_device_t device, const char *display)
 {
 	char text[SMI_TEXT];
-	nv_return err = read_with_unit("pci.bus_id", device, "", "", text);
+	nv_return err = read_with_unit("pci.bus_id", device, "", text);
 	bool wanted = false;
 	unsigned int i;
 
@@ -411,7 +403,7 @@ static nv_return query_gpu(nv_device_t device, const char *display)
 		if (!wanted)
 			continue;
 		if (l->field)
-			err = read_with_unit(l->field, device, "", l->unit, text);
+			err = read_with_unit(l->field, device, l->unit, text);
 		if (!err)
 			print_label(l->depth + 1, l->label, l->field ? text : NULL);
 	}
@@ -613,7 +605,7 @@ static const struct {
 static nv_return print_dmon_row(nv_device_t device, const char *groups)
 {
 	char text[SMI_TEXT];
-	nv_return err = read_with_unit("index", device, "", "", text);
+	nv_return err = read_with_unit("index", device, "", text);
 	unsigned int i;
 
 	if (err)

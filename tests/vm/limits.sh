@@ -75,8 +75,9 @@ wait
 # A program chooses its own name: it can neither add a column, nor say anything to a terminal, nor end a text of JSON.
 begin smi-names
 why=
-mkdir /tmp/names
-odd=/tmp/names/$(printf 'a, 7 "b\\\033[31m|')
+odd=/tmp/names/$(printf %050d 0)
+mkdir -p "$odd"
+odd=$odd/$(printf 'a, 7 "b\\\033[31m|')
 ln -s "$(command -v sleeper)" "$odd"
 mkfifo /tmp/three
 "$odd" </tmp/three >/tmp/three.said &
@@ -84,11 +85,11 @@ exec 5>/tmp/three
 until grep -q ready /tmp/three.said; do usleep 50000; done
 read -r _ pid </tmp/three.said
 ask='--query-compute-apps=pid,name --format=csv,noheader'
-smi "^$pid, \"/tmp/names/a, 7 \"\"b.[?]\[31m[|]\"$"
+smi "^$pid, \"/tmp/names/0+/a, 7 \"\"b.[?]\[31m[|]\"$"
 ask=--json
-smi 'names/a, 7 ."b..[?]\[31m[|]", "used'
+smi 'names/0+/a, 7 ."b..[?]\[31m[|]", "used'
 ask=
-smi "$pid +C +/tmp/names/a, 7 .b.[?]\[31m[|] +1MiB [|]$"
+smi "$pid +C +[.]{3}0+/a, 7 .b.[?]\[31m[|] +1MiB [|]$"
 [ "$(grep '^[+|]' $log | awk '{ print length }' | sort -u)" = 91 ] || why="$why a line of the table has another length"
 ! grep -q "$(printf '\033')" $log || why="$why an escape got through"
 exec 5>&-
