@@ -110,7 +110,7 @@ named_max=67108864
 # take_named_files: files outside of the shared folders that are arguments of the program are copied for the guest, which
 # sees the copies at the same place, read-only. Of all other arguments that lead out of the shared folders, the user hears.
 take_named_files() {
-	local a
+	local a here
 	[ "$mode" = run ] && [ -z "$other_root" ] || return 0
 	here=$(pwd -P)
 	mkdir "$tmp/named"
@@ -127,6 +127,8 @@ take_named_file() {
 	[[ $name == /* ]] && path=$name || path=$here/$name
 	# Without a process for what is plainly in the shared folder.
 	[[ $path/ != *//* && $path/ != */./* && $path/ != */../* ]] || path=$(realpath -m -s -- "$path")
+	# The guest has the link through which the user has entered the folder, too.
+	! below "$path" "$PWD" || path=$here${path#"$PWD"}
 	if guest_sees "$path"; then
 		[ ! -L "$path" ] || guest_sees "$(realpath -m -- "$path")" ||
 			note "$name is a link that leads out of the shared folder; -v shares the folder that it leads to"

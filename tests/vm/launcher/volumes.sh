@@ -126,6 +126,11 @@ expect '' 'output' "$(cat out)" ''
 said 'qcu: link is a link that leads out of the shared folder'
 said "qcu: $dir/third/link is not in the guest, because a link leads there"
 said "-v $dir/folder:$dir/folder:ro shares its folder"
+ln -s "$dir/here" "$dir/entered"
+echo inside >inside
+out=$(cd "$dir/entered" && plain /bin/cat "$dir/entered/inside" inside 2>err)
+expect '' 'files in a folder that was entered through a link' "$out" "$(printf '%s\n' inside inside)"
+expect '' 'error' "$(cat err)" ''
 case_done named-links
 
 head -c 70000000 /dev/zero >"$dir/third/large"
