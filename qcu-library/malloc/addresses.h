@@ -34,8 +34,11 @@ unsigned int qcul_mem_registered(void);
 uint64_t qcul_mem_device_address(const void *addr);
 /* The range that contains addr. Its kind is QCUL_MEM_HOST if addr is in no known range. */
 struct qcul_range qcul_mem_find(const void *addr);
-/* The range that contains addr, or the one that is nearest to it. False: there is none. */
-bool qcul_mem_near(uint64_t addr, struct qcul_range *range);
+/*
+ * The range that contains addr; else one that did and was freed not long ago (*freed); else the one
+ * that is nearest. False: there is none.
+ */
+bool qcul_mem_near(uint64_t addr, struct qcul_range *range, bool *freed);
 /* The managed memory that starts at `start` no longer moves. */
 void qcul_mem_stays(uint64_t start);
 /* The length of the range's mapping. */

@@ -7,8 +7,13 @@
 #include "qcu-library/link/fork.h"
 #include "qcu-library/malloc/addresses.h"
 
+/* How many freed ranges are remembered for qcul_mem_near(). */
+#define FREED 32
+
 static struct {
 	struct qcul_ranges ranges;
+	struct qcul_range freed[FREED];
+	unsigned int frees;	/* the next one is kept at this number modulo FREED */
 	atomic_uint registered; /* number of registered ranges */
 } process;
 
@@ -48,6 +53,7 @@ bool qcul_mem_take(uint64_t start, enum qcul_mem kind, struct qcul_range *range)
 	if (ok) {
 		*range = *found;
 		qcul_ranges_remove(&process.ranges, found);
+		process.freed[process.frees++ % FREED] = *range;
 		if (kind == QCUL_MEM_REGISTERED)
 			atomic_fetch_sub_explicit(&process.registered, 1, memory_order_relaxed);
 	}
@@ -69,22 +75,40 @@ struct qcul_range qcul_mem_find(const void *addr)
 	return range;
 }
 
-bool qcul_mem_near(uint64_t addr, struct qcul_range *range)
+/* The range that was freed last of those that contained addr. The lock is held. */
+static const struct qcul_range *find_freed_range(uint64_t addr)
 {
-	const struct qcul_range *before, *after;
+	unsigned int i;
+
+	for (i = 1; i <= FREED; i++) {
+		const struct qcul_range *r = &process.freed[(process.frees - i) % FREED];
+
+		if (addr - r->start < r->len)
+			return r;
+	}
+	return NULL;
+}
+
+bool qcul_mem_near(uint64_t addr, struct qcul_range *range, bool *freed)
+{
+	const struct qcul_range *before, *after, *near;
+	size_t below;
 
 	qcul_mem_lock();
 	after = qcul_ranges_after(&process.ranges, addr);
-	before = after ? after - 1 : process.ranges.v + process.ranges.count - 1;
-	if (!process.ranges.count || before < process.ranges.v)
-		before = NULL;
+	below = after ? (size_t)(after - process.ranges.v) : process.ranges.count;
+	before = below ? &process.ranges.v[below - 1] : NULL;
 	if (before && after && addr - before->start >= before->len &&
 	    after->start - addr < addr - before->start - before->len)
 		before = NULL;
-	if (before || after)
-		*range = before ? *before : *after;
+	near = before && addr - before->start < before->len ? NULL : find_freed_range(addr);
+	*freed = near;
+	if (!near)
+		near = before ? before : after;
+	if (near)
+		*range = *near;
 	qcul_mem_unlock();
-	return before || after;
+	return near;
 }
 
 bool qcul_mem_overlap_locked(const struct qcul_range *range, struct qcul_range *other)

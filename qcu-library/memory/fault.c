@@ -144,12 +144,13 @@ static void add_near_memory(struct fault_text *t, uint64_t addr)
 {
 	struct qcul_range r;
 	uint64_t far;
+	bool freed;
 
 	if (addr < NULL_PAGES) {
 		add_to_fault_text(t, "qcuda:   a null pointer, or an offset from one\n");
 		return;
 	}
-	if (!qcul_mem_near(addr, &r) || distance_to_range(&r, addr) > FAR) {
+	if (!qcul_mem_near(addr, &r, &freed) || distance_to_range(&r, addr) > FAR) {
 		add_to_fault_text(t, "qcuda:   %s\n",
 				  is_own_byte(addr) ? "memory of the program that the GPU cannot "
 						      "use, such as malloc's or a stack"
@@ -166,7 +167,8 @@ static void add_near_memory(struct fault_text *t, uint64_t addr)
 			  : addr - r.start < r.len ? "inside"
 						   : "right after");
 	add_byte_count(t, r.len);
-	add_to_fault_text(t, " at 0x%" PRIx64 " %s\n", r.start, maker_of_range(&r));
+	add_to_fault_text(t, " at 0x%" PRIx64 " %s%s\n", r.start, maker_of_range(&r),
+			  freed ? " and freed since" : "");
 }
 
 static void add_place(struct fault_text *t, struct qcu_fault *f)
@@ -191,10 +193,9 @@ static void add_place(struct fault_text *t, struct qcu_fault *f)
 		add_printable_text(t, f->file, sizeof(f->file));
 		add_to_fault_text(t, ":%u", f->line);
 	} else if (f->line) {
-		add_to_fault_text(t,
-				  "\nqcuda:   at line %u of its PTX; with nvcc -lineinfo, the "
-				  "line of the source is here",
-				  f->line);
+		add_to_fault_text(
+			t, "\nqcuda:   at line %u of its PTX (with nvcc -lineinfo: of the source)",
+			f->line);
 	}
 	add_to_fault_text(t, "\n");
 	if (f->flags & QCU_FAULT_ACCESS)

@@ -94,6 +94,15 @@ static int malloc_memory(void)
 	return ends_with(cudaErrorIllegalAddress);
 }
 
+static int freed_memory(void)
+{
+	float *p = allocate(), *other = allocate();
+
+	OK(cudaFree(p));
+	store<<<1, 1>>>(tile{p}, 2);
+	return ends_with(other ? cudaErrorIllegalAddress : cudaSuccess);
+}
+
 static int in_a_graph(void)
 {
 	cudaGraphExec_t exec;
@@ -182,6 +191,10 @@ static const struct fault faults[] = {
 	{malloc_memory,
 	 ILLEGAL,
 	 {LONG_NAME, "qcuda:   memory of the program that the GPU cannot use"},
+	 store_line},
+	{freed_memory,
+	 ILLEGAL,
+	 {LONG_NAME, "qcuda:   inside the 1 KiB at 0x", " made by cudaMalloc and freed since\n"},
 	 store_line},
 	{in_a_graph,
 	 ILLEGAL,
