@@ -648,6 +648,15 @@ static int f_assert_read(struct be *be, void *buf, size_t max, size_t *got)
 	return read_text(&fake.complaint, buf, max, got);
 }
 
+static int f_fault_read(struct be *be, void *buf, size_t max, size_t *got)
+{
+	(void)be;
+	(void)buf;
+	(void)max;
+	*got = 0;
+	return 0;
+}
+
 static int f_host_func(struct be *be, void (*fn)(void *arg, int error), void *arg, bool always,
 		       struct be_stream *s)
 {
@@ -733,6 +742,7 @@ const struct be_ops fake_ops = {
 	.launch = f_launch,
 	.print_read = f_print_read,
 	.assert_read = f_assert_read,
+	.fault_read = f_fault_read,
 };
 #pragma GCC diagnostic pop
 
