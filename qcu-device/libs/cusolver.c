@@ -109,7 +109,7 @@ static bool is_csr(const int32_t *rows, const int32_t *cols, const struct lib_cs
 }
 
 /* Copies it from the GPU. What the guest writes there meanwhile has no effect on the copy. */
-static bool fetch(struct lib_call *c, void *to, const void *from, uint64_t bytes)
+static bool fetch_part(struct lib_call *c, void *to, const void *from, uint64_t bytes)
 {
 	const struct be_ops *ops = c->c->m->cfg.ops;
 	const uint64_t at = (uintptr_t)from;
@@ -191,8 +191,8 @@ int lib_csr_copy(struct lib_call *c, struct lib_csr *csr)
 	if (csr->device) {
 		char *host = lib_scratch(c, row_bytes + col_bytes);
 
-		if (!fetch(c, host, rows, row_bytes) ||
-		    !fetch(c, host + row_bytes, cols, col_bytes))
+		if (!fetch_part(c, host, rows, row_bytes) ||
+		    !fetch_part(c, host + row_bytes, cols, col_bytes))
 			return CUSOLVER_STATUS_INVALID_VALUE;
 		rows = (const int32_t *)host;
 		cols = rows + csr->n + 1;
@@ -218,7 +218,7 @@ int lib_order_copy(struct lib_call *c, struct lib_csr *order)
 	if (!at || !seen)
 		return CUSOLVER_STATUS_INVALID_VALUE;
 	if (order->device) {
-		if (!fetch(c, seen, at, bytes))
+		if (!fetch_part(c, seen, at, bytes))
 			return CUSOLVER_STATUS_INVALID_VALUE;
 		at = (const int32_t *)seen;
 		seen += bytes;

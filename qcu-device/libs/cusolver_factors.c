@@ -407,20 +407,20 @@ struct extracted {
 	int nnz, *rows, *cols;
 	double *values;
 };
-struct room {
+struct wanted_part {
 	void *at;
 	uint64_t bytes;
 };
 
-static struct room take_room(struct lib_call *c)
+static struct wanted_part take_part(struct lib_call *c)
 {
-	struct room r;
+	struct wanted_part r;
 
 	r.at = lib_out(c, &r.bytes);
 	return r;
 }
 
-static void give_part(const struct room *r, const void *from, uint64_t bytes)
+static void give_part(const struct wanted_part *r, const void *from, uint64_t bytes)
 {
 	if (r->at && r->bytes == bytes && from)
 		memcpy(r->at, from, bytes);
@@ -430,7 +430,7 @@ static void give_part(const struct room *r, const void *from, uint64_t bytes)
 static int extract(struct lib_call *c, struct extracted *e, unsigned int count)
 {
 	cusolverRfHandle_t h = lib_object(c, KIND_cusolverRfHandle_t);
-	struct room size = take_room(c), room[2][3];
+	struct wanted_part size = take_part(c), room[2][3];
 	int64_t said[3] = {0};
 	const struct rf *rf;
 	unsigned int i, k;
@@ -438,7 +438,7 @@ static int extract(struct lib_call *c, struct extracted *e, unsigned int count)
 
 	for (i = 0; i < count; i++)
 		for (k = 0; k < 3; k++)
-			room[i][k] = take_room(c);
+			room[i][k] = take_part(c);
 	lib_sized(c, size.at, size.bytes, sizeof(said));
 	if (!lib_ready(c))
 		return 0;

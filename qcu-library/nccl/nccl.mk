@@ -7,7 +7,7 @@ NCCL := $(B)/qcu-library/nccl
 NCCL_SYMS := qcu-library/nccl/nccl.syms
 NCCL_LIBRARY := $(B)/qcu-library/libnccl.so.2
 NCCL_OBJS := $(addprefix $(NCCL)/,calls.o carry.o comm.o end.o errors.o far.o group.o host.o init.o launch.o meet.o memory.o \
-	net.o order.o properties.o resize.o unsupported.o)
+	net.o order.o resize.o unsupported.o)
 NCCL_TYPES := int8 uint8 int32 uint32 int64 uint64 float16 float32 float64 bfloat16
 NCCL_KERNELS := $(NCCL)/copies.o $(NCCL_TYPES:%=$(NCCL)/reduce_%.o)
 # The machine code is made from the PTX: the kernels ask for no GPU, so that the PTX for these two would be the same.

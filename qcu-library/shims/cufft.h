@@ -22,7 +22,7 @@ __typeof__(cufftMakePlanMany) inner_cufftMakePlanMany;
 __typeof__(cufftMakePlanMany64) inner_cufftMakePlanMany64;
 __typeof__(cufftXtMakePlanMany) inner_cufftXtMakePlanMany;
 
-/* cufft_plans.c: what a plan that has been made reads and writes, in bytes. An object has it as its
+/* what a plan that has been made reads and writes, in bytes. An object has it as its
  * own. */
 struct qcul_cufft_layout {
 	size_t in, out;

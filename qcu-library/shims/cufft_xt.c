@@ -2,7 +2,7 @@
 /*
  * cufftXt's descriptors: memory that fits a plan, copies to and from it, and transforms of it. A
  * plan works on one GPU here, as it does natively before cufftXtSetGPUs. So a descriptor is one
- * piece of memory, and nothing of it is sent. cufft_plans.c knows how large it is.
+ * piece of memory, and nothing of it is sent. cufft.c knows how large it is.
  */
 #include <stdlib.h>
 

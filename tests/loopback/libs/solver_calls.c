@@ -108,7 +108,8 @@ static void wrong(void)
 			       values + NNZ, 0.5, 1, values + NNZ + N, &singularity),
 	   CUSOLVER_STATUS_NOT_INITIALIZED);
 	/* One of those that are not served. */
-	IS(cusolverSpXcsrmetisndHost(handle, N, NNZ, descr, good_rows, good_cols, NULL, &singularity),
+	IS(cusolverSpXcsrmetisndHost(handle, N, NNZ, descr, good_rows, good_cols, NULL,
+				     &singularity),
 	   CUSOLVER_STATUS_NOT_SUPPORTED);
 }
 
