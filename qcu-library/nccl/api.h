@@ -89,15 +89,17 @@ typedef struct {
 	float estimatedTime;
 } ncclSimInfo_t;
 
+void ncclResetDebugInit(void); /* a macro in NVIDIA's */
+void ncclResetDebugInitInternal(void);
+#endif
+
+#if !defined(NCCL_H_) || NCCL_VERSION_CODE < 23000 /* not in older headers of NVIDIA's */
 typedef enum {
 	ncclStatGpuMemSuspend = 0,
 	ncclStatGpuMemSuspended = 1,
 	ncclStatGpuMemPersist = 2,
 	ncclStatGpuMemTotal = 3,
 } ncclCommMemStat_t;
-
-void ncclResetDebugInit(void); /* a macro in NVIDIA's */
-void ncclResetDebugInitInternal(void);
 #endif
 
 #ifndef _NCCL_DEVICE_HOST_H_ /* NVIDIA's header for the programs' own kernels */

@@ -472,7 +472,8 @@ static void bad_textures(void **state)
 	t.bytes = 4096
 	BAD((LINEAR, t.bytes = 0), QCU_ERR_InvalidValue);
 	BAD((LINEAR, t.bytes = 3), QCU_ERR_InvalidValue);
-	BAD((LINEAR, t.bytes = 4 * ((1ull << 30) + 1)), QCU_ERR_InvalidValue); /* too many elements */
+	BAD((LINEAR, t.bytes = 4 * ((1ull << 30) + 1)),
+	    QCU_ERR_InvalidValue); /* too many elements */
 	BAD((LINEAR, t.bytes = UINT64_MAX - t.addr + 2), QCU_ERR_InvalidValue);
 	BAD((LINEAR, t.bytes = UINT64_MAX), QCU_ERR_InvalidValue);
 	BAD((LINEAR, t.addr += 4, t.bytes = 4), QCU_ERR_InvalidValue);
