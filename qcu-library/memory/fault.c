@@ -235,7 +235,8 @@ static void end_check(void)
 		return;
 	(void)qcul_devices_idle();
 	qcul_print_flush();
-	fprintf(stderr, "qcuda: check: %llu findings\n", session.count);
+	fprintf(stderr, "qcuda: check: %llu finding%s\n", session.count,
+		session.count == 1 ? "" : "s");
 	/* The C library goes on with the functions that are left, and ends with this code. */
 	if (session.count && code)
 		exit(code);
