@@ -91,8 +91,8 @@ static void look_for_dump(struct be *be)
 {
 	struct stat st;
 
-	if (be->fault.error || be->dump_tries >= TRIES_MAX || fstat(be->dump_fd, &st) ||
-	    st.st_size <= 0)
+	if (be->dump_fd < 0 || be->fault.error || be->dump_tries >= TRIES_MAX ||
+	    fstat(be->dump_fd, &st) || st.st_size <= 0)
 		return;
 	be->dump_tries++;
 	if ((uint64_t)st.st_size > DUMP_MAX ||
@@ -104,9 +104,6 @@ static void look_for_dump(struct be *be)
 
 int cu_fault_read(struct be *be, void *buf, size_t max, size_t *got)
 {
-	*got = 0;
-	if (be->dump_fd < 0)
-		return QCU_ERR_Success;
 	pthread_mutex_lock(&be->dump_lock);
 	look_for_dump(be);
 	*got = be->fault_unread ? sizeof(be->fault) : 0;
