@@ -30,7 +30,6 @@ options() {
 		  --check             run on the software GPU, and report wrong uses of memory: outside of it,
 		                      reads of what nothing has written, races on shared memory
 		  --error-exitcode N  with --check: the program ends with N if anything was reported
-		  --faults            with the host's GPU: look in CUDA's core dump for the place where a kernel failed
 		  --timeout SECONDS   end the VM after that time, with exit code 124
 		  --verbose           say what happens, keep and show the logs' folder
 		  --map cvm|ncvm      how copies see scattered chunks: remapped side by side or

@@ -28,7 +28,6 @@ void cu_close(struct be *be)
 	cu_few_close(be);
 	cu_place_close(be);
 	be_pass_close(&be->pass);
-	cu_dump_close(be);
 	free(be);
 }
 
@@ -48,7 +47,6 @@ int cu_open(struct be **out, const struct be_options *opt)
 	/* CUDA starts, which loads its library. What it maps from here on lies behind the gap. */
 	ret = CU(be, cudaGetDeviceCount, &count);
 	(void)gap_leave();
-	cu_dump_open(be);
 	if (!ret)
 		ret = cu_driver_function(be, "cuLaunchKernel", &be->launch_kernel);
 	if (!ret)
@@ -94,7 +92,6 @@ err_host:
 err_mem:
 	cu_mem_close(be);
 err_free:
-	cu_dump_close(be);
 	free(be);
 	return ret;
 }

@@ -174,11 +174,6 @@ struct be {
 	} captures[CU_DEVICES];
 	struct cu_host *hosts;
 	size_t host_count, host_room;
-	pthread_mutex_t dump_lock; /* be_cuda_dump.c */
-	int dump_fd;		   /* -1: there are no dumps */
-	unsigned int dump_tries;
-	struct qcu_fault fault; /* error 0: none yet */
-	bool fault_unread;
 	struct be_pass pass;
 };
 
@@ -206,10 +201,6 @@ int cu_driver_function(const struct be *be, const char *name, void *fn);
 int cu_use(struct be *be, unsigned int dev);
 /* Returns the device that this thread has set, or 0. */
 unsigned int cu_current(void);
-
-/* be_cuda_dump.c */
-void cu_dump_open(struct be *be);
-void cu_dump_close(struct be *be);
 
 /* be_cuda_mem.c */
 int cu_mem_open(struct be *be);

@@ -266,3 +266,12 @@ int cu_assert_read(struct be *be, void *buf, size_t max, size_t *got)
 	(void)be;
 	return fetch(&failed, stderr, buf, max, got);
 }
+
+int cu_fault_read(struct be *be, void *buf, size_t max, size_t *got)
+{
+	(void)be;
+	(void)buf;
+	(void)max;
+	*got = 0; /* CUDA says no more than the error */
+	return QCU_ERR_Success;
+}

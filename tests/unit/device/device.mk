@@ -6,14 +6,13 @@ DEVICE_DRIVER := $(B)/tests/unit/device/host/test_device_driver.o
 
 UNIT_TESTS += test_device_guestmem test_device_handles test_device_lanes test_device_order test_device_window \
 	test_device_dispatch test_device_hostcalls test_device_copy test_device_held test_device_ring test_device_spin test_device_vhost test_device_main test_device_watch
-UNIT_TESTS += test_device_sorted test_device_image test_device_numbers test_device_params test_device_greens test_device_complain test_device_text test_device_coredump test_wire_check
+UNIT_TESTS += test_device_sorted test_device_image test_device_numbers test_device_params test_device_greens test_device_complain test_device_text test_wire_check
 UNIT_TESTS += test_device_managed test_device_arrays test_device_conds test_device_graphs test_device_ipc test_device_unmap test_device_carriers test_device_copiers
 
 test_device_guestmem_OBJS := $(B)/qcu-device/memory/guestmem.o
 test_device_handles_OBJS := $(MIRROR_LIB)
 test_device_lanes_OBJS := $(MIRROR_LIB)
 test_device_image_OBJS := $(MIRROR_LIB)
-test_device_coredump_OBJS := $(B)/qcu-device/backend/coredump.o
 test_device_text_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 test_device_text_LIBS := $(SOFT_LIBS)
 test_device_complain_OBJS := $(B)/qcu-device/base/complain.o
