@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../libs.h"
+#include "ours.h"
 #include "qcu-library/cufile/api.h"
 
 #define N (5 << 20) /* more than the library moves at a time */
@@ -298,14 +299,17 @@ int main(void)
 	CUfileHandle_t h;
 	unsigned char *gpu;
 
-	/* NVIDIA's, on a machine without its module for files. */
-	setenv("CUFILE_FORCE_COMPAT_MODE", "true", 0);
 	REQUIRE(fd >= 0, "no file");
 	for (size_t i = 0; i < N; i++)
 		pattern[i] = (unsigned char)(i * 7 + i / 251);
 	gpu = up(pattern);
 	IS(cuFileDriverClose(), CU_FILE_DRIVER_NOT_INITIALIZED);
 	DONE(cuFileDriverOpen());
+	if (!is_ours("cudaMalloc") && enter(&h, fd).err == CU_FILE_IO_NOT_SUPPORTED) {
+		unlink(path);
+		printf("skipped: NVIDIA's library cannot do without its module for files here\n");
+		return 77;
+	}
 	DONE(cuFileDriverOpen());
 	REQUIRE(cuFileUseCount() == 2, "used %ld times", cuFileUseCount());
 	wrong(fd, gpu);
