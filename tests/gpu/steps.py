@@ -42,6 +42,7 @@ def run():
             print(function.__name__, "FAILED", type(error).__name__, flush=True)
             traceback.print_exc()
         log(f"{function.__name__}: {time.monotonic() - began:.3f} s")
-    # Without the destructors of a library whose context may be broken.
-    sys.stdout.flush()
-    os._exit(1 if failed else 0)
+    if failed:
+        # Without the destructors of a library whose context may be broken.
+        sys.stdout.flush()
+        os._exit(1)
