@@ -30,7 +30,7 @@ def enumerations(all_types):
 def main():
     words = [line.split('#')[0].split() for line in open(sys.argv[1])]
     taken = set(re.findall(r'\w+', open(sys.argv[2]).read()))
-    source = '#include <%s>\n' % sys.argv[3]
+    source = ''.join('#include <%s>\n' % name for name in sys.argv[3].split())
     t12, t13 = (types(header(include, source)) for include in sys.argv[4:6])
     e12, e13 = enumerations(t12), enumerations(t13)
 
@@ -59,7 +59,7 @@ def main():
                 if taken & {kind, kind[:-2]} and (want - listed(word, kind) or (listed(word, kind) and not want)):
                     wrong.append('%s: %s has %s, but these differ: %s' % (
                         kind, word, sorted(listed(word, kind)), sorted(want)))
-    print('%s: %d types' % (sys.argv[3], compared))
+    print("%s: %d types" % (sys.argv[3].strip(), compared))
     if compared < 4:
         wrong.append('the headers were not understood')
     for line in wrong:

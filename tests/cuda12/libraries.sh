@@ -27,7 +27,7 @@ fails() {
 
 # types FILE.cuda12 NAME
 types() {
-	python3 tests/cuda12/libraries.py "$1" "$tmp/declared.c" "$(awk '$1 == "headers" { print $NF }' "$remarks/$2.remarks")" \
+	python3 tests/cuda12/libraries.py "$1" "$tmp/declared.c" "$(awk '$1 == "headers" { $1 = ""; print }' "$remarks/$2.remarks")" \
 		"$include12" "$include13"
 }
 
