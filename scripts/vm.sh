@@ -505,6 +505,9 @@ run_vm() {
 	if [ "$code" -gt 128 ]; then
 		say "the program was ended by signal $((code - 128))"
 	fi
+	if [ "$code" -eq 137 ] && grep -a -q 'Out of memory: Killed process' < <(whole "$tmp/klog"); then
+		note "the guest had too little memory for the program; --mem gives it more"
+	fi
 	[ "$code" -eq 0 ] || say_what_is_missing
 	if [ "$code" -eq 0 ] && [[ -s $tmp/out.lost || -s $tmp/err.lost ]]; then
 		code=125

@@ -113,7 +113,9 @@ void soft_close(struct be *be)
 
 uint64_t soft_memory(const struct be_options *opt)
 {
-	return opt->vram ? opt->vram : soft_mem_default();
+	const uint64_t vram = opt->vram ? opt->vram : soft_mem_default();
+
+	return vram < SOFT_VRAM_MAX ? vram : SOFT_VRAM_MAX;
 }
 
 int soft_open(struct be **out, const struct be_options *opt)

@@ -5,6 +5,7 @@
  * qcu-run in the guest. It only reads the file, so it needs no GPU and no VM.
  */
 #define _GNU_SOURCE /* PATH_MAX */
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -372,7 +373,7 @@ int main(int argc, char **argv)
 	struct stat st;
 	bool facts, gpu;
 	void *data;
-	int fd;
+	int answer, fd;
 
 	if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
 		usage(stdout);
@@ -387,6 +388,8 @@ int main(int argc, char **argv)
 	}
 	path = argv[argc - 1];
 	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return no_answer(path, "does not exist");
 	if (fd < 0 || fstat(fd, &st))
 		return no_answer(path, "cannot be read");
 	if (!S_ISREG(st.st_mode))
@@ -399,5 +402,8 @@ int main(int argc, char **argv)
 	why = qcul_elf_open(&e, data, (size_t)st.st_size);
 	if (why)
 		return no_answer(path, why);
-	return facts ? say_facts(&e, path) : check_program(&e, path);
+	answer = facts ? say_facts(&e, path) : check_program(&e, path);
+	if (fflush(stdout))
+		return no_answer(path, "was read, but the answer cannot be written");
+	return answer;
 }

@@ -131,7 +131,7 @@ take_named_file() {
 	! below "$path" "$PWD" || path=$here${path#"$PWD"}
 	if guest_sees "$path"; then
 		[ ! -L "$path" ] || guest_sees "$(realpath -m -- "$path")" ||
-			note "$name is a link that leads out of the shared folder; -v shares the folder that it leads to"
+			note "$name is a link that leads out of the shared folder; -v $(shell_word "$(dirname "$(realpath -m -- "$path")"):$(dirname "$(realpath -m -- "$path")"):ro") shares the folder that it leads to"
 		return
 	fi
 	dir=${path%/*}
@@ -142,7 +142,7 @@ take_named_file() {
 		copy_named_file "$name" "$path" ||
 			note "$name is not in the guest, because $why; -v $(shell_word "$dir:$dir:ro") shares its folder"
 	elif [ ! -e "$path" ] && [ -d "$dir" ]; then
-		note "$name is outside of the shared folder: what the program writes there is not kept; -v $(shell_word "$dir:$dir") shares that folder"
+		note "$name does not exist, and the guest has not its folder; -v $(shell_word "$dir:$dir") shares it"
 	fi
 }
 

@@ -72,8 +72,7 @@ bool soft_mem_init(struct soft_mem *m, unsigned int index, uint64_t vram)
 		vram > ARENA_STRIDE / 4 ? ARENA_STRIDE : soft_round_up(vram * 4, ARENA_STEP);
 	void *p;
 
-	if (vram > ARENA_STRIDE / 4 * 3)
-		return false;
+	_Static_assert(SOFT_VRAM_MAX <= ARENA_STRIDE / 4 * 3, "there is room beside it");
 	if (size < ARENA_MIN)
 		size = ARENA_MIN;
 	if (!soft_ranges_init(&m->table))

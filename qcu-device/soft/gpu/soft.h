@@ -23,6 +23,7 @@
 #include "qcu-device/soft/ptx/base/ptx.h"
 
 #define SOFT_GPUS_MAX 16
+#define SOFT_VRAM_MAX (UINT64_C(768) << 30) /* of each */
 
 /* The backend's functions, in the list's order. */
 #define BE_OP_OF(type, name, ...) type soft_##name(__VA_ARGS__);

@@ -42,6 +42,9 @@ cp "$B/tests/guest/device_query" .
 timeout -k 5 $((120 * slow)) "$qcu" run --gpu soft --vram 192M --mem 512M ./device_query >out 2>err
 expect '' 'exit code' $? 0
 grep -q -E '(^|[^0-9])(192 MiB|201326592)' out || expect '' 'memory of the GPU' "$(cat out)" '192 MiB'
+# More than any GPU has is no limit.
+timeout -k 5 $((120 * slow)) "$qcu" run --gpu soft --vram 100T --mem 512M ./device_query >out 2>err
+expect '' 'exit code with 100T' $? 0
 case_done vram
 
 # ---- help ----
@@ -141,6 +144,13 @@ expect '' 'lines of error' "$(wc -l <err)" 1
 grep -q -E '^qcuda: no 600 MiB of pinned or managed memory: this machine has [1-9][0-9]* MiB of memory, and [1-9][0-9]* MiB of them are free; .*--mem' err ||
 	expect '' 'error' "$(cat err)" 'no 600 MiB of pinned'
 case_done pinned-memory
+
+# shellcheck disable=SC2016
+timeout -k 5 $((120 * slow)) "$qcu" run --gpu soft --mem 256M sh -c 'x=$(tail -c 900000000 /dev/zero | tr "\0" a); echo not so' >out 2>err
+expect '' 'what the program says' "$(cat out)" ''
+grep -q -x 'qcu: the guest had too little memory for the program; --mem gives it more' err ||
+	expect '' 'error' "$(cat err)" 'too little memory'
+case_done ended-for-memory
 
 # ---- terminals ----
 

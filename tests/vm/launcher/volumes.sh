@@ -140,7 +140,7 @@ expect '' 'lines of error' "$(wc -l <err)" 4
 said "-v '$dir/my data:$dir/my data:ro' shares it, too"
 said "qcu: ../third/large is not in the guest, because it is too large to be taken along by itself; -v $dir/third:$dir/third:ro"
 said "qcu: ../out is not in the guest, because only $dir/here is shared; -v $dir/out:$dir/out:ro shares it, too"
-said "qcu: ../out/new is outside of the shared folder: what the program writes there is not kept; -v $dir/out:$dir/out shares"
+said "qcu: ../out/new does not exist, and the guest has not its folder; -v $dir/out:$dir/out shares"
 rm "$dir/third/large"
 out=$(plain -v "$dir/out:$dir/out" /bin/cat ../out/old 2>err)
 expect '' 'a file in a folder of -v' "$out" old
