@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The compiled programs of the launcher: qcu-confine runs QEMU behind a system call filter and Landlock,
-# qcu-enter starts a program in the guest with another root, qcu-pty starts one on a terminal there.
+# qcu-enter starts a program in the guest with another root, qcu-pty starts one on a terminal there, qcu-tsc measures the
+# host's time-stamp counter.
 
-PARTS += $(B)/scripts/qcu-confine $(B)/scripts/qcu-enter $(B)/scripts/qcu-pty
+PARTS += $(B)/scripts/qcu-confine $(B)/scripts/qcu-enter $(B)/scripts/qcu-pty $(B)/scripts/qcu-tsc
 
 $(B)/scripts/qcu-confine: $(B)/scripts/confine.o
 	$(RUN) $(CC) $(LDFLAGS) -o $@ $^ -lseccomp
 
 # Static, because the root that they start a program in may have any C library, or none.
-$(B)/scripts/qcu-enter $(B)/scripts/qcu-pty: $(B)/scripts/qcu-%: scripts/%.c | deps
+$(B)/scripts/qcu-enter: scripts/enter.c
+$(B)/scripts/qcu-pty: scripts/pty.c
+$(B)/scripts/qcu-tsc: scripts/launcher/tsc.c
+$(B)/scripts/qcu-enter $(B)/scripts/qcu-pty $(B)/scripts/qcu-tsc: | deps
 	@mkdir -p $(@D)
 	$(RUN) $(CC) $(filter-out -fsanitize=% -fno-sanitize% -fPIC,$(CFLAGS)) -static -o $@ $<

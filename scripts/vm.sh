@@ -275,12 +275,17 @@ kernel_args=(
 )
 
 start_vm() {
-	local q=("$qemu") t
+	local q=("$qemu") t khz
 	# An emulated CPU has no steady speed, so the kernel cannot calibrate against it. An
 	# emulated CPU also does not speculate. The kernel's mitigations against speculation
 	# are useless there, and make each system call slower. On a busy host it may stand still for
 	# longer than the 21 seconds after which the kernel reports a stall.
-	[ "$accel" = kvm ] || kernel_args+=(lpj=4000000 mitigations=off rcupdate.rcu_cpu_stall_timeout=300)
+	if [ "$accel" != kvm ]; then
+		kernel_args+=(lpj=4000000 mitigations=off rcupdate.rcu_cpu_stall_timeout=300)
+		# Its time-stamp counter is the host's. On a busy host the kernel may measure a tenth of its speed, and then
+		# the guest's clock runs ten times too fast.
+		! khz=$("${confine%confine}tsc") || kernel_args+=("tsc_early_khz=$khz")
+	fi
 	t=$(comma "$tmp")
 	hush
 	at_exit stop_all

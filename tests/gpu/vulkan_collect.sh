@@ -125,7 +125,7 @@ take_qcu() {
 	printf '#!/bin/sh\necho /qcu/guest\n' >$to/scripts/build-guest
 	chmod 755 $to/scripts/build-*
 	for f in $B/qcu-device/{qcu-device,be_cuda.so} $B/qcu-library/{lib*.so.*,libqcuda-loader.so,qcu-check,qcu-smi} \
-		$B/scripts/qcu-{confine,enter,pty} $B/qcu-driver/qcuda.ko $B/vulkan/{compute,both,load} \
+		$B/scripts/qcu-{confine,enter,pty,tsc} $B/qcu-driver/qcuda.ko $B/vulkan/{compute,both,load} \
 		$B/loopback/libcudart.so.13; do
 		d=$to/build${f#"$B"}
 		mkdir -p "${d%/*}"
