@@ -14,9 +14,9 @@
  * software GPU cannot run it. */
 static bool explained(cudaError_t err)
 {
-	return qcul_sticky(err) || err == cudaErrorNoKernelImageForDevice ||
-	       err == cudaErrorInvalidKernelImage || err == cudaErrorInvalidPtx ||
-	       err == cudaErrorNotSupported;
+	return err && (qcul_sticky(err) || err == cudaErrorNoKernelImageForDevice ||
+		       err == cudaErrorInvalidKernelImage || err == cudaErrorInvalidPtx ||
+		       err == cudaErrorNotSupported);
 }
 
 static struct {
