@@ -188,7 +188,7 @@ case_check_bad_input() {
 	head -c 5000 "$B/linked" >"$tmp/cut"
 	ends 2 'usage: qcu-check' "$check"
 	ends 2 'usage: qcu-check' "$check" --speed "$B/linked"
-	ends 2 'cannot be read' "$check" "$tmp/gone"
+	ends 2 'does not exist' "$check" "$tmp/gone"
 	ends 2 'is no file' "$check" "$tmp"
 	ends 2 'is empty' "$check" "$tmp/empty"
 	ends 2 'is no ELF file' "$check" "$tmp/text"
