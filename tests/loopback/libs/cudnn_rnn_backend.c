@@ -10,6 +10,7 @@
 #include <cudnn.h>
 
 #include "qcu-device/backend/backend.h"
+#include "tests/loopback/libs/stand_in.h"
 #include "tests/loopback/libs/cudnn_rnn.h"
 
 static struct be_ops ops;
@@ -308,10 +309,7 @@ static void *open_library(struct be *be, const char *soname, char *why, size_t s
 
 static void *symbol(struct be *be, void *library, const char *name)
 {
-	static const struct {
-		const char *name;
-		void *fn;
-	} all[] = {
+	static const struct stand_in all[] = {
 		{"cudnnCreate", (void *)create_handle},
 		{"cudnnCreateTensorDescriptor", (void *)create_tensor},
 		{"cudnnCreateDropoutDescriptor", (void *)create_dropout},
@@ -332,13 +330,13 @@ static void *symbol(struct be *be, void *library, const char *name)
 		{"cudnnRNNBackwardData_v8", (void *)backward_data},
 		{"cudnnRNNBackwardWeights_v8", (void *)backward_weights},
 	};
-	size_t i;
+	void *fn;
 
 	if (library != &ops)
 		return be_soft.lib_symbol(be, library, name);
-	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (!strcmp(all[i].name, name))
-			return all[i].fn;
+	fn = STAND_IN_FIND(all, name);
+	if (fn)
+		return fn;
 	return strncmp(name, "cudnnDestroy", 12) ? NULL : (void *)destroy;
 }
 

@@ -11,14 +11,8 @@
 #include <string.h>
 
 #include "../check.h"
+#include "solver.h"
 
-#define IS(call, want)                                                                    \
-	do {                                                                              \
-		cusolverStatus_t got_ = (call);                                           \
-		REQUIRE(got_ == (want), "%s: %d, not %d", #call, (int)got_, (int)(want)); \
-	} while (0)
-#define RIGHT(call) IS(call, CUSOLVER_STATUS_SUCCESS)
-#define WRONG(call) IS(call, CUSOLVER_STATUS_INVALID_VALUE)
 #define EARLY(call) IS(call, CUSOLVER_STATUS_NOT_INITIALIZED)
 
 #define N     3

@@ -12,6 +12,7 @@
 #include <cusolverSp.h>
 
 #include "qcu-device/backend/backend.h"
+#include "tests/loopback/libs/stand_in.h"
 
 static struct be_ops ops, cusparse; /* the addresses are the libraries */
 
@@ -319,10 +320,7 @@ static void *open_library(struct be *be, const char *soname, char *why, size_t s
 
 static void *symbol(struct be *be, void *library, const char *name)
 {
-	static const struct {
-		const char *name;
-		void *fn;
-	} all[] = {
+	static const struct stand_in all[] = {
 		{"cusolverSpCreate", (void *)create},
 		{"cusolverSpDestroy", (void *)destroy},
 		{"cusolverSpSetStream", (void *)set_stream},
@@ -360,15 +358,10 @@ static void *symbol(struct be *be, void *library, const char *name)
 		{"cusolverSpXcsrsymrcmHost", (void *)order_rows},
 		{"cusolverSpDcsrlsqvqrHost", (void *)least_squares},
 	};
-	size_t i;
 
 	if (library != &ops && library != &cusparse)
 		return be_soft.lib_symbol(be, library, name);
-	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (!strcmp(all[i].name, name) &&
-		    (library == &ops || !strncmp(name, "cusparse", 8)))
-			return all[i].fn;
-	return NULL;
+	return library == &ops || !strncmp(name, "cusparse", 8) ? STAND_IN_FIND(all, name) : NULL;
 }
 
 __attribute__((visibility("default"))) const struct be_ops *be_plugin(void);

@@ -9,6 +9,7 @@
 #include <cusolverDn.h>
 
 #include "qcu-device/backend/backend.h"
+#include "tests/loopback/libs/stand_in.h"
 #include "tests/loopback/libs/names_12.h"
 
 static struct be_ops ops;
@@ -99,10 +100,7 @@ static void *open_library(struct be *be, const char *soname, char *why, size_t s
 
 static void *symbol(struct be *be, void *library, const char *name)
 {
-	static const struct {
-		const char *name;
-		void *fn;
-	} all[] = {
+	static const struct stand_in all[] = {
 		{"cusolverDnCreate", (void *)create},
 		{"cusolverDnDestroy", (void *)destroy},
 		{"cusolverDnSetStream", (void *)set_stream},
@@ -113,14 +111,9 @@ static void *symbol(struct be *be, void *library, const char *name)
 		{"cusolverDnXpotrs", (void *)solve},
 	};
 	void *fn;
-	size_t i;
 
-	if (library == &solver) {
-		for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-			if (!strcmp(all[i].name, name))
-				return all[i].fn;
-		return NULL;
-	}
+	if (library == &solver)
+		return STAND_IN_FIND(all, name);
 	fn = be_soft.lib_symbol(be, library, name);
 	if (strcmp(name, "cufftMakePlan1d") != 0)
 		return fn;

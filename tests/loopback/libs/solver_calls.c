@@ -12,14 +12,6 @@
 #include "../check.h"
 #include "solver.h"
 
-#define IS(call, want)                                                                    \
-	do {                                                                              \
-		cusolverStatus_t got_ = (call);                                           \
-		REQUIRE(got_ == (want), "%s: %d, not %d", #call, (int)got_, (int)(want)); \
-	} while (0)
-#define RIGHT(call) IS(call, CUSOLVER_STATUS_SUCCESS)
-#define WRONG(call) IS(call, CUSOLVER_STATUS_INVALID_VALUE)
-
 static cusolverSpHandle_t handle;
 static cusparseMatDescr_t descr;
 static const int good_rows[] = {0, 2, 3, 6}, good_cols[] = {0, 2, 1, 0, 1, 2};

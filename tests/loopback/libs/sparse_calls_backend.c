@@ -10,6 +10,7 @@
 #include <cusparse.h>
 
 #include "qcu-device/backend/backend.h"
+#include "tests/loopback/libs/stand_in.h"
 #include "tests/loopback/libs/sparse.h"
 
 static struct be_ops ops;
@@ -276,10 +277,7 @@ static void *open_library(struct be *be, const char *soname, char *why, size_t s
 
 static void *symbol(struct be *be, void *library, const char *name)
 {
-	static const struct {
-		const char *name;
-		void *fn;
-	} all[] = {
+	static const struct stand_in all[] = {
 		{"cusparseCreate", (void *)create},
 		{"cusparseSpSV_createDescr", (void *)create_system},
 		{"cusparseCreateCsric02Info", (void *)create_pivot},
@@ -306,13 +304,13 @@ static void *symbol(struct be *be, void *library, const char *name)
 		{"cusparseCreateMatDescr", (void *)create},
 		{"cusparseDestroyMatDescr", (void *)destroy},
 	};
-	size_t i;
+	void *fn;
 
 	if (library != &ops)
 		return be_soft.lib_symbol(be, library, name);
-	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (!strcmp(all[i].name, name))
-			return all[i].fn;
+	fn = STAND_IN_FIND(all, name);
+	if (fn)
+		return fn;
 	return strncmp(name, "cusparseDestroy", 15) && strcmp(name, "cusparseSpSV_destroyDescr")
 		       ? NULL
 		       : (void *)destroy;
