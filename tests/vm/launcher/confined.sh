@@ -17,11 +17,6 @@ mkdir "$dir/work" "$dir/tmp"
 cd "$dir/work" || exit 2
 export TMPDIR=$dir/tmp
 
-# plain ARG...: with little memory, which an emulated guest has ready sooner.
-plain() {
-	timeout -k 5 $((120 * slow)) "$qcu" run --no-device --no-module --mem 512M "$@"
-}
-
 # vm OPTION...: runs the script from standard input in a guest.
 vm() {
 	cat >script

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
+# shellcheck disable=SC2154 # qcu is set by the scripts that source this file
 #
 # Functions that the tests of the launcher share. A case is many expectations and one result line, in
-# the format of tests/run. Sourced.
+# the format of tests/run. Sourced, with the launcher's path in $qcu.
 failed=0
 
 # All time limits are multiplied by this number, as the launcher multiplies its own.
@@ -31,4 +32,21 @@ case_done() {
 	fi
 	bad=0
 	started=$now
+}
+
+# plain ARG...: with little memory, which an emulated guest has ready sooner.
+plain() {
+	timeout -k 5 $((120 * slow)) "$qcu" run --no-device --no-module --mem 512M "$@"
+}
+
+# refused CODE TEXT ARG...: qcu ARG... must end with exit code CODE, print nothing on standard output, and print TEXT on
+# standard error, after its name.
+refused() {
+	local code=$1 text=$2 out
+	shift 2
+	out=$("$qcu" "$@" 2>err)
+	expect '' "exit code of $*" $? "$code"
+	expect '' "output of $*" "$out" ''
+	grep -q -F -- "$text" err || expect '' "error of $*" "$(cat err)" "$text"
+	grep -q '^qcu: ' err || expect '' "prefix of $*" "$(cat err)" 'qcu: ...'
 }

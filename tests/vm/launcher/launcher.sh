@@ -17,24 +17,8 @@ trap 'rm -rf "$dir"' EXIT
 mkdir "$dir/my folder"
 cd "$dir/my folder" || exit 2
 
-# plain ARG...: with little memory, which an emulated guest has ready sooner.
-plain() {
-	timeout -k 5 $((120 * slow)) "$qcu" run --no-device --no-module --mem 512M "$@"
-}
-
 # ---- refusals, which need no VM ----
 
-# refused CODE TEXT ARG...: qcu ARG... must end with exit code CODE, print nothing on standard output,
-# and print TEXT on standard error.
-refused() {
-	local code=$1 text=$2 out
-	shift 2
-	out=$("$qcu" "$@" 2>err)
-	expect '' "exit code of $*" $? "$code"
-	expect '' "output of $*" "$out" ''
-	grep -q -F -- "$text" err || expect '' "error of $*" "$(cat err)" "$text"
-	grep -q '^qcu: ' err || expect '' "prefix of $*" "$(cat err)" 'qcu: ...'
-}
 : >data
 refused 2 'unknown command' walk
 refused 2 'unknown option --speed' run --speed 9 ./x

@@ -14,28 +14,18 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 2
 
-# refused TEXT ARG...: qcu ARG... must end with exit code 2 and print TEXT on standard error only.
-refused() {
-	local text=$1 out
-	shift
-	out=$("$qcu" "$@" 2>err)
-	expect '' "exit code of $*" $? 2
-	expect '' "output of $*" "$out" ''
-	grep -q -F -- "$text" err || expect '' "error of $*" "$(cat err)" "$text"
-}
-
 # ---- sizes ----
 
 has=$(awk '/^(MemTotal|SwapTotal):/ { kb += $2 } END { print int(kb / 1024) }' /proc/meminfo)
-refused "--mem 100T: this machine has only ${has}M of memory, swap included" run --mem 100T /bin/true
-refused "--mem $((has + 1))M: this machine has only ${has}M" run --mem "$((has + 1))M" /bin/true
-refused 'must be a size such as 2G' run --mem 100P /bin/true
-refused 'must be a size such as 2G' run --mem 9999999999T /bin/true
-refused '--vram needs a value' run --vram
-refused '--vram much: must be a size such as 8G' run --vram much /bin/true
-refused '--vram 0: must be at least 1K' run --vram 0 /bin/true
-refused '--vram 512: must be at least 1K' run --vram 512 /bin/true
-refused '--vram does not go with --no-device' run --vram 1G --no-device /bin/true
+refused 2 "--mem 100T: this machine has only ${has}M of memory, swap included" run --mem 100T /bin/true
+refused 2 "--mem $((has + 1))M: this machine has only ${has}M" run --mem "$((has + 1))M" /bin/true
+refused 2 'must be a size such as 2G' run --mem 100P /bin/true
+refused 2 'must be a size such as 2G' run --mem 9999999999T /bin/true
+refused 2 '--vram needs a value' run --vram
+refused 2 '--vram much: must be a size such as 8G' run --vram much /bin/true
+refused 2 '--vram 0: must be at least 1K' run --vram 0 /bin/true
+refused 2 '--vram 512: must be at least 1K' run --vram 512 /bin/true
+refused 2 '--vram does not go with --no-device' run --vram 1G --no-device /bin/true
 case_done bad-sizes
 
 cp "$B/tests/guest/device_query" .
@@ -96,8 +86,8 @@ checked() {
 	expect '' 'exit code of check' $? "$1"
 	grep -q -F -e "$2" out || expect '' 'what check says' "$(cat out)" "$2"
 }
-refused '--gpu metal: must be one of' check --gpu metal ./with
-refused '--gpu : must be one of' check --gpu
+refused 2 '--gpu metal: must be one of' check --gpu metal ./with
+refused 2 '--gpu : must be one of' check --gpu
 with_code 1,100
 checked 1 'It does not run on this device, of compute capability 9.0, which is in software and runs PTX only: the code is for others.'
 grep -q -x 'device code: compute_100 (PTX)' out || expect '' 'what there is' "$(cat out)" 'compute_100 (PTX)'

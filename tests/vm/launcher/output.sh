@@ -15,11 +15,6 @@ trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 2
 exec {results}>&1
 
-# plain ARG...: with little memory, which an emulated guest has ready sooner.
-plain() {
-	timeout -k 5 $((120 * slow)) "$qcu" run --no-device --no-module --mem 512M "$@"
-}
-
 # It says what went wrong with each stream: 7 for its output, 8 for its input.
 cat >prog.c <<'END'
 #include <errno.h>

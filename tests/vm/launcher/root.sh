@@ -18,29 +18,15 @@ trap 'rm -rf "$dir"' EXIT
 mkdir "$dir/my folder"
 cd "$dir/my folder" || exit 2
 
-# plain ARG...: with little memory, which an emulated guest has ready sooner.
-plain() {
-	timeout -k 5 $((120 * slow)) "$qcu" run --no-device --no-module --mem 512M "$@"
-}
-
-# refused TEXT ARG...: qcu ARG... must end with exit code 2 and print TEXT on standard error only.
-refused() {
-	local text=$1 out
-	shift
-	out=$("$qcu" "$@" 2>err)
-	expect '' "exit code of $*" $? 2
-	expect '' "output of $*" "$out" ''
-	grep -q -F -- "$text" err || expect '' "error of $*" "$(cat err)" "$text"
-}
 : >file
-refused '--root needs a value' run --root
-refused '--root ./gone: no such folder' run --root ./gone /bin/true
-refused '--root ./file: no such folder' run --root ./file /bin/true
-refused '--root belongs to the commands run and shell' vm --script file --root /
-refused '--with does not go with --root' run --root / --with file /bin/true
-refused '--preload belongs to --root' run --preload /bin/true
-refused 'share another folder' run --root / --share /proc /bin/true
-refused 'no program given' run --root /
+refused 2 '--root needs a value' run --root
+refused 2 '--root ./gone: no such folder' run --root ./gone /bin/true
+refused 2 '--root ./file: no such folder' run --root ./file /bin/true
+refused 2 '--root belongs to the commands run and shell' vm --script file --root /
+refused 2 '--with does not go with --root' run --root / --with file /bin/true
+refused 2 '--preload belongs to --root' run --preload /bin/true
+refused 2 'share another folder' run --root / --share /proc /bin/true
+refused 2 'no program given' run --root /
 case_done bad-root-options
 
 # ---- this machine's own root ----

@@ -15,46 +15,31 @@ trap 'rm -rf "$dir"' EXIT
 mkdir -p "$dir/here/in" "$dir/my data/sub" "$dir/out" "$dir/third"
 cd "$dir/here" || exit 2
 
-# plain ARG...: with little memory, which an emulated guest has ready sooner.
-plain() {
-	timeout -k 5 $((120 * slow)) "$qcu" run --no-device --no-module --mem 512M "$@"
-}
-
-# refused TEXT ARG...: qcu run ARG... must end with exit code 2 and print TEXT on standard error only.
-refused() {
-	local text=$1 out
-	shift
-	out=$("$qcu" "$@" 2>err)
-	expect '' "exit code of $*" $? 2
-	expect '' "output of $*" "$out" ''
-	grep -q -F -- "$text" err || expect '' "error of $*" "$(cat err)" "$text"
-}
-
 # said TEXT: the last run must have said it, once.
 said() {
 	expect '' "how often it says $1" "$(grep -c -F -e "$1" err)" 1
 }
 
 for v in x x: :/x x:y x:/y:rx x:/y:ro:z ''; do
-	refused '-v' run -v "$v" /bin/true
+	refused 2 '-v' run -v "$v" /bin/true
 done
-refused 'must be HOST:GUEST' run --volume=in /bin/true
-refused '-v needs HOST:GUEST' run -v
-refused 'is no folder' run -v ./gone:/data /bin/true
-refused 'is no folder' run -v /bin/true:/data /bin/true
+refused 2 'must be HOST:GUEST' run --volume=in /bin/true
+refused 2 '-v needs HOST:GUEST' run -v
+refused 2 'is no folder' run -v ./gone:/data /bin/true
+refused 2 'is no folder' run -v /bin/true:/data /bin/true
 for g in / /dev /proc/x /usr /usr/bin/.. /data/../sys/y /lib64; do
-	refused 'the guest has its own' run -v "$dir/out:$g" /bin/true
+	refused 2 'the guest has its own' run -v "$dir/out:$g" /bin/true
 done
-refused 'the shared folder is there' run -v "$dir/out:$dir/here" /bin/true
-refused 'another -v has that place' run -v "$dir/out:/data" -v "$dir/third:/x/../data/" /bin/true
-refused 'which is shared and has this folder in it' run -v "$dir/here/in:/data:ro" /bin/true
+refused 2 'the shared folder is there' run -v "$dir/out:$dir/here" /bin/true
+refused 2 'another -v has that place' run -v "$dir/out:/data" -v "$dir/third:/x/../data/" /bin/true
+refused 2 'which is shared and has this folder in it' run -v "$dir/here/in:/data:ro" /bin/true
 ln -s "$dir/here/in" "$dir/to-in"
-refused 'which is shared and has this folder in it' run -v "$dir/to-in:/data:ro" /bin/true
-refused 'which is shared and has this folder in it' run -v "$dir/my data/sub:/data:ro" -v "$dir/my data:/rw" /bin/true
+refused 2 'which is shared and has this folder in it' run -v "$dir/to-in:/data:ro" /bin/true
+refused 2 'which is shared and has this folder in it' run -v "$dir/my data/sub:/data:ro" -v "$dir/my data:/rw" /bin/true
 args=()
 for i in {1..17}; do args+=(-v "$dir/out:/v$i"); done
-refused 'at most 16' run "${args[@]}" /bin/true
-refused '-v does not go with --disk' vm --disk /bin/true -v "$dir/out:/data"
+refused 2 'at most 16' run "${args[@]}" /bin/true
+refused 2 '-v does not go with --disk' vm --disk /bin/true -v "$dir/out:/data"
 case_done bad-volumes
 
 # ---- -v ----
