@@ -123,15 +123,18 @@ take_named_files() {
 }
 
 take_named_file() {
-	local name=$1 path dir
+	local name=$1 path dir target
 	[[ $name == /* ]] && path=$name || path=$here/$name
 	# Without a process for what is plainly in the shared folder.
 	[[ $path/ != *//* && $path/ != */./* && $path/ != */../* ]] || path=$(realpath -m -s -- "$path")
 	# The guest has the link through which the user has entered the folder, too.
 	! below "$path" "$PWD" || path=$here${path#"$PWD"}
 	if guest_sees "$path"; then
-		[ ! -L "$path" ] || guest_sees "$(realpath -m -- "$path")" ||
-			note "$name is a link that leads out of the shared folder; -v $(shell_word "$(dirname "$(realpath -m -- "$path")"):$(dirname "$(realpath -m -- "$path")"):ro") shares the folder that it leads to"
+		[ -L "$path" ] || return 0
+		target=$(realpath -m -- "$path")
+		dir=${target%/*}
+		guest_sees "$target" ||
+			note "$name is a link that leads out of the shared folder; -v $(shell_word "$dir:$dir:ro") shares the folder that it leads to"
 		return
 	fi
 	dir=${path%/*}
