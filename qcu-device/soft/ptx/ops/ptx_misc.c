@@ -19,14 +19,25 @@ void ptx_h_nop(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 
 /*
  * nanosleep: a thread that waits lets the others run, and those of other launches and devices, too:
- * what it waits for may be done by a host thread that has no processor.
+ * what it waits for may be done by a host thread that has no processor. If there are no others in
+ * the block and the time is worth it, the host thread sleeps.
  */
+#define SLEEP_MIN 50000u   /* ns */
+#define SLEEP_MAX 1000000u /* PTX's own limit */
 void ptx_h_yield(struct ptx_warp *w, const struct ptx_insn *in, uint32_t m)
 {
-	(void)in;
-	(void)m;
+	struct timespec t = {0};
+
 	w->yield = true;
-	sched_yield();
+	if (m)
+		t.tv_nsec = ((const uint32_t *)ptx_at(w, in->a))[__builtin_ctz(m)];
+	if (w->blk->nwarps > 1 || t.tv_nsec < SLEEP_MIN) {
+		sched_yield();
+		return;
+	}
+	if (t.tv_nsec > SLEEP_MAX)
+		t.tv_nsec = SLEEP_MAX;
+	nanosleep(&t, NULL);
 }
 
 /* Pairs with the fences and atomics of other blocks, grids, and the host. */
