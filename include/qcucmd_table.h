@@ -44,6 +44,12 @@
 #define QCU_MAKES      0x400u /* makes the stream that it is about */
 #define QCU_TIMED      0x800u /* a copy that says, if its flags ask for it, how long it took */
 
+/* It has work for the GPU's processors, or copies up or down the bus: one of these. */
+#define QCU_TURN_GPU  0x1000u
+#define QCU_TURN_UP   0x2000u
+#define QCU_TURN_DOWN 0x4000u
+#define QCU_TURN      (QCU_TURN_GPU | QCU_TURN_UP | QCU_TURN_DOWN)
+
 #define QCU_COPY (QCU_WAITS | QCU_WORK | QCU_MEMORY)
 
 #define QCU_UPTO(s, f) (offsetof(struct s, f) + sizeof(((struct s *)0)->f))
@@ -67,10 +73,10 @@
 	X(33,  FREE,              free,              POST, NONE, QCU_UPTO(qcu_free, ptr),                ALL,   none,   none,  none,   0) \
 	X(34,  HOST_REGISTER,     host_register,     USR,  STAY, QCU_UPTO(qcu_host_register, flags),     ALL,   none,   none,  none,   0) \
 	X(35,  HOST_UNREGISTER,   host_unregister,   USR,  NONE, QCU_UPTO(qcu_host_unregister, len),     ALL,   none,   none,  none,   0) \
-	X(36,  COPY_H2D,          copy_h2d,          POST, IN,   QCU_UPTO(qcu_copy_h2d, flags),          ABOUT, stream, none,  flags,  QCU_COPY | QCU_TIMED) \
-	X(37,  COPY_D2H,          copy_d2h,          POST, OUT,  QCU_UPTO(qcu_copy_d2h, flags),          ABOUT, stream, none,  flags,  QCU_COPY | QCU_TIMED) \
-	X(38,  COPY_D2D,          copy_d2d,          POST, NONE, QCU_UPTO(qcu_copy_d2d, flags),          ABOUT, stream, none,  none,   QCU_COPY) \
-	X(39,  MEMSET,            memset,            POST, NONE, QCU_UPTO(qcu_memset, flags),            ABOUT, stream, none,  none,   QCU_WORK | QCU_MEMORY) \
+	X(36,  COPY_H2D,          copy_h2d,          POST, IN,   QCU_UPTO(qcu_copy_h2d, flags),          ABOUT, stream, none,  flags,  QCU_COPY | QCU_TIMED | QCU_TURN_UP) \
+	X(37,  COPY_D2H,          copy_d2h,          POST, OUT,  QCU_UPTO(qcu_copy_d2h, flags),          ABOUT, stream, none,  flags,  QCU_COPY | QCU_TIMED | QCU_TURN_DOWN) \
+	X(38,  COPY_D2D,          copy_d2d,          POST, NONE, QCU_UPTO(qcu_copy_d2d, flags),          ABOUT, stream, none,  none,   QCU_COPY | QCU_TURN_GPU) \
+	X(39,  MEMSET,            memset,            POST, NONE, QCU_UPTO(qcu_memset, flags),            ABOUT, stream, none,  none,   QCU_WORK | QCU_MEMORY | QCU_TURN_GPU) \
 	X(40,  MANAGED,           managed,           USR,  NONE, QCU_UPTO(qcu_managed, bytes),           FREE,  none,   none,  none,   0) \
 	X(41,  MANAGED_END,       managed_end,       USR,  NONE, QCU_UPTO(qcu_managed_end, len),         FREE,  none,   none,  none,   0) \
 	X(47,  COPY_SMALL,        copy_small,        POST, MSG,  QCU_UPTO(qcu_copy_small, stream),       ABOUT, stream, none,  none,   QCU_MEMORY | QCU_AT_ONCE) \
@@ -85,7 +91,7 @@
 	X(66,  KERNEL_FIND,       kernel_find,       USR,  MSG,  QCU_UPTO(qcu_kernel_find, kernel),      FREE,  none,   none,  none,   0) \
 	X(67,  KERNEL_INFO,       kernel_info,       USR,  OUT,  QCU_UPTO(qcu_kernel_info, kernel),      FREE,  none,   none,  none,   0) \
 	X(68,  VAR_FIND,          var_find,          USR,  MSG,  QCU_UPTO(qcu_var_find, managed),        FREE,  none,   none,  none,   0) \
-	X(69,  LAUNCH,            launch,            POST, MSG,  QCU_UPTO(qcu_launch, stream),           ABOUT, stream, none,  none,   QCU_WORK | QCU_MEMORY) \
+	X(69,  LAUNCH,            launch,            POST, MSG,  QCU_UPTO(qcu_launch, stream),           ABOUT, stream, none,  none,   QCU_WORK | QCU_MEMORY | QCU_TURN_GPU) \
 	X(72,  PRINT_READ,        print_read,        USR,  OUT,  QCU_UPTO(qcu_print_read, rsvd),         FREE,  none,   none,  none,   QCU_ANY_DEVICE) \
 	X(73,  STATS,             stats,             USR,  OUT,  QCU_UPTO(qcu_stats, buf),               ALL,   none,   none,  none,   QCU_ANY_DEVICE) \
 	X(74,  VAR_BIND,          var_bind,          USR,  MSG,  QCU_UPTO(qcu_var_bind, size),           FREE,  none,   none,  none,   QCU_WORK) \
@@ -97,7 +103,7 @@
 	X(84,  IPC_EVENT_OPEN,    ipc_event_open,    USR,  NONE, QCU_UPTO(qcu_ipc_event_open, rsvd),     ALL,   none,   none,  none,   0) \
 	X(85,  GRAPH_MAKE,        graph_make,        USR,  IN,   QCU_UPTO(qcu_graph_make, nodes),         ALL,   none,   none,  none,   QCU_WORK) \
 	X(86,  GRAPH_UPDATE,      graph_update,      USR,  IN,   QCU_UPTO(qcu_graph_update, nodes),       ALL,   none,   none,  none,   QCU_WORK) \
-	X(87,  GRAPH_LAUNCH,      graph_launch,      POST, NONE, QCU_UPTO(qcu_graph_launch, flags),       ABOUT, stream, event, none,   QCU_WORK | QCU_MEMORY | QCU_RECORDS) \
+	X(87,  GRAPH_LAUNCH,      graph_launch,      POST, NONE, QCU_UPTO(qcu_graph_launch, flags),       ABOUT, stream, event, none,   QCU_WORK | QCU_MEMORY | QCU_RECORDS | QCU_TURN_GPU) \
 	X(88,  COND_CREATE,       cond_create,       USR,  NONE, QCU_UPTO(qcu_cond_create, size),        ALL,   none,   none,  none,   QCU_WORK) \
 	X(96,  HOST_FUNC,         host_func,         POST, NONE, QCU_UPTO(qcu_host_func, flags),         ABOUT, stream, none,  none,   QCU_WORK) \
 	X(97,  HOST_NEXT,         host_next,         USR,  NONE, QCU_UPTO(qcu_host_next, wait),          ALL,   none,   none,  none,   QCU_ANY_DEVICE | QCU_PARKS) \
@@ -105,24 +111,24 @@
 	X(109, MALLOC_ASYNC,      malloc_async,      USR,  NONE, QCU_UPTO(qcu_malloc_async, stream),     ALL,   none,   none,  none,   QCU_WORK) \
 	X(110, FREE_ASYNC,        free_async,        POST, NONE, QCU_UPTO(qcu_free_async, stream),       ABOUT, stream, none,  none,   QCU_WORK) \
 	X(112, ARRAY_CREATE,      array_create,      USR,  NONE, QCU_UPTO(qcu_array_create, offset),     ALL,   none,   none,  none,   QCU_WORK) \
-	X(114, ARRAY_WRITE,       array_write,       POST, IN,   QCU_UPTO(qcu_array_write, stream),      ABOUT, stream, none,  none,   QCU_COPY) \
-	X(115, ARRAY_READ,        array_read,        POST, OUT,  QCU_UPTO(qcu_array_read, stream),       ABOUT, stream, none,  none,   QCU_COPY) \
-	X(116, ARRAY_DEVICE,      array_device,      POST, NONE, QCU_UPTO(qcu_array_device, stream),     ABOUT, stream, none,  none,   QCU_COPY) \
-	X(117, ARRAY_COPY,        array_copy,        POST, NONE, QCU_UPTO(qcu_array_copy, depth),        ABOUT, stream, none,  none,   QCU_COPY) \
+	X(114, ARRAY_WRITE,       array_write,       POST, IN,   QCU_UPTO(qcu_array_write, stream),      ABOUT, stream, none,  none,   QCU_COPY | QCU_TURN_UP) \
+	X(115, ARRAY_READ,        array_read,        POST, OUT,  QCU_UPTO(qcu_array_read, stream),       ABOUT, stream, none,  none,   QCU_COPY | QCU_TURN_DOWN) \
+	X(116, ARRAY_DEVICE,      array_device,      POST, NONE, QCU_UPTO(qcu_array_device, stream),     ABOUT, stream, none,  none,   QCU_COPY | QCU_TURN_GPU) \
+	X(117, ARRAY_COPY,        array_copy,        POST, NONE, QCU_UPTO(qcu_array_copy, depth),        ABOUT, stream, none,  none,   QCU_COPY | QCU_TURN_GPU) \
 	X(118, TEXTURE_CREATE,    texture_create,    USR,  MSG,  QCU_UPTO(qcu_texture_create, buf),      ALL,   none,   none,  none,   QCU_WORK) \
 	X(119, TEXTURE_DESTROY,   texture_destroy,   USR,  NONE, QCU_UPTO(qcu_texture_destroy, object),  ALL,   none,   none,  none,   QCU_WORK) \
 	X(120, SURFACE_CREATE,    surface_create,    USR,  NONE, QCU_UPTO(qcu_surface_create, level),    ALL,   none,   none,  none,   QCU_WORK) \
 	X(121, SURFACE_DESTROY,   surface_destroy,   USR,  NONE, QCU_UPTO(qcu_surface_destroy, object),  ALL,   none,   none,  none,   QCU_WORK) \
-	X(122, RECT_H2D,          rect_h2d,          POST, IN,   QCU_UPTO(qcu_rect_h2d, flags),          ABOUT, stream, none,  flags,  QCU_COPY) \
-	X(123, RECT_D2H,          rect_d2h,          POST, OUT,  QCU_UPTO(qcu_rect_d2h, flags),          ABOUT, stream, none,  flags,  QCU_COPY) \
-	X(124, RECT_D2D,          rect_d2d,          POST, NONE, QCU_UPTO(qcu_rect_d2d, flags),          ABOUT, stream, none,  none,   QCU_COPY) \
+	X(122, RECT_H2D,          rect_h2d,          POST, IN,   QCU_UPTO(qcu_rect_h2d, flags),          ABOUT, stream, none,  flags,  QCU_COPY | QCU_TURN_UP) \
+	X(123, RECT_D2H,          rect_d2h,          POST, OUT,  QCU_UPTO(qcu_rect_d2h, flags),          ABOUT, stream, none,  flags,  QCU_COPY | QCU_TURN_DOWN) \
+	X(124, RECT_D2D,          rect_d2d,          POST, NONE, QCU_UPTO(qcu_rect_d2d, flags),          ABOUT, stream, none,  none,   QCU_COPY | QCU_TURN_GPU) \
 	X(125, RESULT_READ,       result_read,       USR,  OUT,  QCU_UPTO(qcu_result_read, forget),      FREE,  none,   none,  none,   QCU_ANY_DEVICE) \
 	X(126, LINK_CREATE,       link_create,       USR,  NONE, QCU_UPTO(qcu_link_create, jit),         FREE,  none,   none,  none,   QCU_WORK) \
 	X(127, LINK_ADD,          link_add,          USR,  IN,   QCU_UPTO(qcu_link_add, jit),            FREE,  none,   none,  none,   QCU_WORK) \
 	X(128, LINK_COMPLETE,     link_complete,     USR,  NONE, QCU_UPTO(qcu_link_complete, rsvd),      FREE,  none,   none,  none,   QCU_WORK) \
 	X(141, STREAM_VALUE,      stream_value,      POST, NONE, QCU_UPTO(qcu_stream_value, flags),      ABOUT, stream, none,  none,   QCU_WORK | QCU_MEMORY) \
 	X(142, TENSOR_MAP,        tensor_map,        USR,  MSG,  QCU_UPTO(qcu_tensor_map, buf),          FREE,  none,   none,  none,   0) \
-	X(143, LIB_CALL,          lib_call,          POST, MSG,  QCU_UPTO(qcu_lib_call, function),       ABOUT, stream, none,  none,   QCU_WORK | QCU_MEMORY) \
+	X(143, LIB_CALL,          lib_call,          POST, MSG,  QCU_UPTO(qcu_lib_call, function),       ABOUT, stream, none,  none,   QCU_WORK | QCU_MEMORY | QCU_TURN_GPU) \
 	X(144, LIB_ASK,           lib_ask,           USR,  OUT,  QCU_UPTO(qcu_lib_ask, function),        ALL,   none,   none,  none,   QCU_WORK | QCU_MEMORY)
 /* clang-format on */
 

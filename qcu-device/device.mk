@@ -4,12 +4,13 @@
 
 # The folders are layers: each uses only what lies in those above it in this list.
 MIRROR_SRCS := $(addprefix qcu-device/base/,carriers.c complain.c libraries.c limits.c sensors.c spin.c usage.c write_file.c)
+MIRROR_SRCS += qcu-device/turns/keeper.c
 MIRROR_SRCS += $(addprefix qcu-device/backend/,image.c image_elf.c image_ptx.c complete.c)
 MIRROR_SRCS += $(addprefix qcu-device/memory/,guestmem.c held.c registered.c shares.c staging.c window.c)
 MIRROR_SRCS += $(addprefix qcu-device/lanes/,handles.c lanes.c order.c)
 MIRROR_SRCS += $(addprefix qcu-device/commands/,arrays.c call.c charges.c copy.c devices.c hostcalls.c ipc.c \
 	kerneltime.c managed.c memory.c memset.c modules.c output.c pools.c rects.c results.c stream_ref.c streams.c textures.c tokens.c \
-	watch.c)
+	turn.c turns.c watch.c)
 MIRROR_SRCS += $(addprefix qcu-device/commands/graph/,conds.c graph_read.c graphs.c)
 MIRROR_SRCS += $(addprefix qcu-device/commands/driver/,greens.c links.c tensors.c values.c virtual.c)
 MIRROR_SRCS += $(addprefix qcu-device/mirror/,dispatch.c made.c mirror.c)
@@ -37,6 +38,12 @@ PARTS += $(B)/qcu-device/qcu-device
 $(MIRROR_LIB): $(MIRROR_SRCS:%.c=$(B)/%.o) $(LIBS_MADE)
 	@rm -f $@
 	$(RUN) $(AR) rcs $@ $^
+
+# The broker of a GPU.
+SHARE := $(B)/qcu-device/qcu-share
+PARTS += $(SHARE)
+$(SHARE): $(addprefix $(B)/qcu-device/turns/,broker.o keeper.o share.o turns.o)
+	$(RUN) $(CC) $(LDFLAGS) -o $@ $^
 
 # QEMU's own libvhost-user, for which no QEMU is built. Only the script knows where it is, so the files are
 # copied to a fixed place. QEMU_DIR names another build.

@@ -31,6 +31,7 @@
 	X(LAUNCHES,   COUNTER, "launches_total", "") \
 	X(WAITS,      COUNTER, "waits_total", "") \
 	X(ERRORS,     COUNTER, "errors_total", "") \
+	X(TURNS,      COUNTER, "turn_waits_microseconds_total", "") \
 	X(REGISTERED, GAUGE,   "registered_bytes", "") \
 	X(CHUNKS,     GAUGE,   "chunks", "") \
 	X(H2D,        COUNTER, NULL, "") \

@@ -14,6 +14,7 @@
 #include "qcu-device/base/spin.h"
 #include "qcu-device/base/usage.h"
 #include "qcu-device/commands/config.h"
+#include "qcu-device/commands/turn.h"
 #include "qcu-device/lanes/handles.h"
 #include "qcu-device/lanes/lanes.h"
 #include "qcu-device/lanes/order.h"
@@ -22,13 +23,14 @@
 #include "qcu-device/memory/window.h"
 
 /*
- * Who may be in the backend: the lanes, the watching thread, the thread that times kernels and the
- * one that waits for them.
+ * Who may be in the backend: the lanes, the watching thread, the thread that times kernels, the one
+ * that waits for them, and those of turn.c.
  */
-#define MIR_USERS	     (LANES_SLOTS + 3)
+#define MIR_USERS	     (LANES_SLOTS + 4)
 #define MIR_USER_WATCHING    LANES_SLOTS
 #define MIR_USER_TIMING	     (LANES_SLOTS + 1)
 #define MIR_USER_WAITING     (LANES_SLOTS + 2)
+#define MIR_USER_TURNS	     (LANES_SLOTS + 3)
 #define MIR_DEVICES_MAX	     64u
 #define MIR_NAME_MAX	     4096u	  /* bytes of the name of a kernel or a variable */
 #define MIR_IMAGE_MAX	     (1ull << 30) /* bytes of a fat binary */
@@ -121,6 +123,7 @@ struct mirror {
 	struct moves moves;
 	struct watches watches;
 	struct kernel_times times;
+	struct turn_gate turns;
 	struct counts *counts; /* in the budget's usage */
 	/*
 	 * A lane holds its own lock while it carries out a command. DEVICE_RESET takes all of them.
@@ -166,6 +169,8 @@ struct call {
 	struct qCUcmd *cmd;	   /* &req->cmd */
 	bool waited;		   /* it waited for GPU work: kernels may have printed */
 	bool holds_memory;	   /* of the device, in the slot of its order (held.h) */
+	bool marked;		   /* its end must be marked (turn.c): */
+	uint8_t turn, slot;	   /* turn: its kind of work and 1, if the VM is measured */
 	struct window_holds holds; /* released before the answer */
 };
 
@@ -225,6 +230,8 @@ struct stream_ref {
 int mir_stream_get(struct call *c, uint32_t id, struct stream_ref *ref);
 void mir_stream_put(struct call *c, struct stream_ref *ref);
 int mir_stream_wait(struct call *c, const struct stream_ref *ref);
+/* Has all work in the per-thread streams of this device ended? */
+bool mir_thread_streams_done(struct mirror *m, unsigned int device);
 /* Ends the per-thread streams of a guest thread, or of a device, or (both NULL) all of them. */
 void mir_thread_streams_end(struct mirror *m, const uint32_t *tid, const unsigned int *device);
 

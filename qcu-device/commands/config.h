@@ -9,6 +9,7 @@
 #include "qcu-device/backend/backend.h"
 #include "qcu-device/base/sensors.h"
 #include "qcu-device/memory/window.h"
+#include "qcu-device/turns/pages.h"
 
 struct limits;	 /* limits.h */
 struct usage;	 /* usage.h: what the mirrors of one VM use of the host */
@@ -30,6 +31,7 @@ struct mir_config {
 	void (*timed_out)(void *ctx);
 	void *timed_out_ctx;
 	uint32_t refused_libraries; /* bits 1 << QCU_LIB_*: the operator does not allow these */
+	struct turns_view turns;    /* how the VM shares its GPUs with others */
 	struct usage *usage;	    /* NULL: only the session's own limits apply */
 	enum sensors_for sensors;   /* what programs may learn of the GPUs */
 	unsigned int session;

@@ -73,13 +73,27 @@ void mir_thread_streams_end(struct mirror *m, const uint32_t *tid, const unsigne
 	pthread_mutex_unlock(&m->lock);
 	while ((ts = LIST_FIRST(&list))) {
 		LIST_REMOVE(ts, link);
+		mir_turn_forget(m, ts->device, ts->s);
 		m->cfg.ops->stream_destroy(m->be, ts->s);
 		mir_give(m, LIMIT_STREAMS, 1);
 		free(ts);
 	}
 }
 
-int mir_stream_get(struct call *c, uint32_t id, struct stream_ref *ref)
+bool mir_thread_streams_done(struct mirror *m, unsigned int device)
+{
+	struct thread_stream *ts;
+	bool done = true;
+
+	pthread_mutex_lock(&m->lock);
+	LIST_FOREACH(ts, &m->thread_streams, link)
+		if (done && ts->device == device)
+			done = m->cfg.ops->stream_query(m->be, ts->s) != QCU_ERR_NotReady;
+	pthread_mutex_unlock(&m->lock);
+	return done;
+}
+
+static int find_stream(struct call *c, uint32_t id, struct stream_ref *ref)
 {
 	const struct be_ops *ops = c->m->cfg.ops;
 
@@ -98,8 +112,19 @@ int mir_stream_get(struct call *c, uint32_t id, struct stream_ref *ref)
 	return QCU_ERR_Success;
 }
 
+int mir_stream_get(struct call *c, uint32_t id, struct stream_ref *ref)
+{
+	int rc = find_stream(c, id, ref);
+
+	if (!rc && c->turn)
+		mir_turn_mark_begin(c, ref);
+	return rc;
+}
+
 void mir_stream_put(struct call *c, struct stream_ref *ref)
 {
+	if (c->marked)
+		mir_turn_mark_end(c, ref);
 	handles_put(&c->m->handles, ref->h);
 }
 

@@ -39,6 +39,9 @@ enum {
 	FD_SHARES,
 	FD_USAGE,
 	FD_ACCOUNT,
+	FD_ORDERS,
+	FD_REPORTS,
+	FD_BELL,
 	FD_PROGRAM,
 	FD_PLUGIN,
 	FD_RAM,
@@ -271,6 +274,9 @@ pid_t birth_give(const struct device_options *opt, const struct ramfiles *ram,
 	fd[FD_SHARES - 3] = shared->shares;
 	fd[FD_USAGE - 3] = shared->usage;
 	fd[FD_ACCOUNT - 3] = shared->account;
+	fd[FD_ORDERS - 3] = opt->keeper.on ? opt->keeper.orders : -1;
+	fd[FD_REPORTS - 3] = opt->keeper.on ? opt->keeper.reports : -1;
+	fd[FD_BELL - 3] = opt->keeper.on ? opt->keeper.bell : -1;
 	fd[FD_SETUP - 3] = write_setup(&s);
 	if (fd[FD_SETUP - 3] < 0)
 		return -1;
@@ -342,6 +348,8 @@ void birth_mirror(void)
 	args.usage = usage_new(FD_USAGE);
 	if (!args.usage)
 		stillborn("no memory to share with the main process");
+	if (s.opt.keeper.on && !turns_map(&args.turns, FD_ORDERS, FD_REPORTS, FD_BELL))
+		stillborn("no memory to share with the GPU's broker");
 	args.warm = s.warm;
 	close(FD_PROGRAM);
 	close(FD_SETUP);
@@ -349,6 +357,8 @@ void birth_mirror(void)
 	close(FD_SHARES);
 	close(FD_USAGE);
 	close(FD_ACCOUNT);
+	close(FD_ORDERS);
+	close(FD_REPORTS);
 	if (!jail_mirror(&s.opt.jail, s.opt.plugin ? FD_PLUGIN : -1))
 		stillborn("it cannot be locked in");
 	args.ops = s.opt.plugin ? plugin_load(FD_PLUGIN) : &be_soft;

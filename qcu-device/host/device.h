@@ -13,6 +13,7 @@
 #include "qcu-device/jail/jail.h"
 #include "qcu-device/host/ring.h"
 #include "qcu-device/mirror/mirror.h"
+#include "qcu-device/turns/keeper.h"
 
 #define PREWARM_MAX 16
 
@@ -27,6 +28,7 @@ struct device_options {
 	unsigned int prewarm; /* spare mirrors, up to PREWARM_MAX */
 	unsigned int poll_us; /* how long a mirror polls for commands before it sleeps */
 	unsigned int copiers; /* threads for one large copy, at most one per processor */
+	struct keeper keeper; /* off: the GPUs are not shared by agreement */
 	struct jail jail;
 	bool plugin; /* mirrors load the cuda backend; false: soft, which is linked in */
 	bool verbose;
@@ -90,6 +92,7 @@ struct mirror_args {
 	struct ring_state *states; /* indexed by queue */
 	struct shares *shares;
 	struct usage *usage;
+	struct turns_view turns;
 	bool warm; /* get ready before the session arrives */
 	/*
 	 * The control socket: it brings the session, and later new call fds. The main process's end

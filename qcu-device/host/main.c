@@ -65,6 +65,14 @@ static const char usage[] =
 	"  --nvml own|full|none   what programs learn through NVML: clocks and what the VM itself\n"
 	"                         does, also temperature, power and what the whole GPU does, or\n"
 	"                         neither (own)\n"
+	"  --weight N             the VM's share of its GPUs, beside other VMs with work, 1 to\n"
+	"                         10000 (100)\n"
+	"  --max PERCENT          the most of a GPU's time that the VM gets, 1 to 100 (100)\n"
+	"  --class batch|interactive\n"
+	"                         interactive: short work does not wait for a turn (batch)\n"
+	"  --share DIR|none       where the GPUs' brokers of shares have their sockets\n"
+	"                         (/run/qcuda/share if root starts the device and there is a GPU;\n"
+	"                         else none)\n"
 	"  --gpus N               how many software GPUs (1)\n"
 	"  --user USER            become this user; root becomes one that nobody else is\n"
 	"  --qemu-user USER       take a connection at --socket only from this user, or from root\n"
@@ -315,9 +323,7 @@ static const char *name_of(const char *path)
 static void begin_metrics(const struct device_options *opt, const char *path, const char *metrics,
 			  const char *name, char **argv)
 {
-	struct board_device dev = {.name = name	  ? name
-					   : path ? name_of(path)
-						  : "vm",
+	struct board_device dev = {.name = name,
 				   .gpu = opt->plugin ? "cuda" : "soft",
 				   .pid = getpid(),
 				   .sessions = opt->sessions};
@@ -350,6 +356,75 @@ static void begin_groups(const struct device_options *opt)
 		fprintf(stderr,
 			"qcu-device: sandbox: without a control group for each mirror: %s\n",
 			strerror(errno));
+}
+
+/* The options about shares. `folder` is NULL if it was not asked for. */
+struct share_options {
+	const char *folder;
+	bool wanted; /* one of the others was given */
+	struct turns_hello hello;
+};
+
+/* A broker serves one GPU, and is found by the GPU's name. Returns the number of GPUs. */
+static unsigned int name_gpus(const struct device_options *opt, char (*name)[KEEPER_GPU_NAME])
+{
+	const struct jail_gpus *g = &opt->jail.gpus;
+	unsigned int n = opt->plugin ? g->devices : opt->be.gpus ? opt->be.gpus : 1, i;
+
+	if (n > TURNS_GPUS)
+		n = TURNS_GPUS;
+	for (i = 0; i < n; i++) {
+		const unsigned char *u = g->uuid[i];
+
+		if (opt->plugin)
+			snprintf(name[i], KEEPER_GPU_NAME,
+				 "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-"
+				 "%02x%02x%02x%02x%02x%02x",
+				 u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10],
+				 u[11], u[12], u[13], u[14], u[15]);
+		else
+			snprintf(name[i], KEEPER_GPU_NAME, i ? "soft%u" : "soft", i);
+	}
+	return n;
+}
+
+/* The broker's program lies beside this one. */
+static const char *find_share_program(void)
+{
+	static char path[4096 + sizeof("/qcu-share")];
+	ssize_t n = readlink("/proc/self/exe", path, 4096);
+	char *slash;
+
+	path[n < 0 ? 0 : n] = '\0';
+	slash = strrchr(path, '/');
+	if (!slash)
+		return NULL;
+	strcpy(slash, "/qcu-share");
+	return access(path, X_OK) ? NULL : path;
+}
+
+/* Without the default folder the device goes on, because nobody asked for it. */
+static void begin_sharing(struct device_options *opt, struct share_options *so, const char *name)
+{
+	static char gpu[TURNS_GPUS][KEEPER_GPU_NAME];
+	const char *why, *program = find_share_program();
+	bool none = so->folder && !strcmp(so->folder, "none");
+
+	if (!so->folder && opt->plugin && !geteuid() && program)
+		so->folder = "/run/qcuda/share";
+	if (!so->folder || none) {
+		if (so->wanted)
+			die_usage("--weight, --max and --class need --share DIR here");
+		return;
+	}
+	so->hello.magic = TURNS_MAGIC;
+	so->hello.version = TURNS_VERSION;
+	snprintf(so->hello.name, sizeof(so->hello.name), "%s", name);
+	why = keeper_start(&opt->keeper, &so->hello, so->folder, gpu, name_gpus(opt, gpu), program);
+	if (!why)
+		return;
+	fprintf(stderr, "qcu-device: the GPU is not shared by agreement: %s\n", why);
+	exit(DEVICE_EXIT_FAILURE);
 }
 
 static bool is_stream(int fd)
@@ -394,6 +469,7 @@ int main(int argc, char **argv)
 	static const char *const gpu_words[] = {"auto", "soft", "cuda", NULL};
 	static const char *const map_words[] = {"cvm", "ncvm", NULL};
 	static const char *const nvml_words[] = {"own", "full", "none", NULL}; /* sensors_for */
+	static const char *const class_words[] = {"batch", "interactive", NULL};
 	static const struct option options[] = {
 		{"socket", required_argument, NULL, 's'},
 		{"fd", required_argument, NULL, 'f'},
@@ -407,6 +483,10 @@ int main(int argc, char **argv)
 		{"gpus", required_argument, NULL, 'c'},
 		{"libraries", required_argument, NULL, 'B'},
 		{"nvml", required_argument, NULL, 'O'},
+		{"weight", required_argument, NULL, 'G'},
+		{"max", required_argument, NULL, 'X'},
+		{"class", required_argument, NULL, 'C'},
+		{"share", required_argument, NULL, 'S'},
 		{"limit", required_argument, NULL, 'L'},
 		{"user", required_argument, NULL, 'u'},
 		{"qemu-user", required_argument, NULL, 'q'},
@@ -428,6 +508,7 @@ int main(int argc, char **argv)
 		.poll_us = spin_default_us(),
 		.copiers = CARRIERS_DEFAULT,
 	};
+	struct share_options share = {.hello.weight = TURNS_WEIGHT};
 	enum gpu gpu = GPU_AUTO;
 	const char *path = NULL, *name = NULL, *metrics = NULL, *why;
 	struct jail qemu = {.named = false};
@@ -480,6 +561,22 @@ int main(int argc, char **argv)
 			break;
 		case 'O':
 			opt.sensors = (enum sensors_for)word("nvml", optarg, nvml_words);
+			break;
+		case 'G':
+			share.hello.weight =
+				parse_number_option("weight", optarg, 1, TURNS_WEIGHT_MAX);
+			share.wanted = true;
+			break;
+		case 'X':
+			share.hello.max = parse_number_option("max", optarg, 1, 100) % 100;
+			share.wanted = true;
+			break;
+		case 'C':
+			share.hello.interactive = word("class", optarg, class_words);
+			share.wanted = true;
+			break;
+		case 'S':
+			share.folder = optarg;
 			break;
 		case 'T':
 			handle_limit(&opt.limits, "kernel-time=", optarg);
@@ -547,6 +644,10 @@ int main(int argc, char **argv)
 	if (!jail_check(&opt.jail))
 		return DEVICE_EXIT_FAILURE;
 	begin_groups(&opt);
+	if (!name)
+		name = path ? name_of(path) : "vm";
+	/* It keeps no file of this process, so it comes before the files that others wait for. */
+	begin_sharing(&opt, &share, name);
 	if (path)
 		free_socket_path("socket", path);
 	begin_metrics(&opt, path, metrics, name, argv);

@@ -365,6 +365,7 @@ void mirror_vq_run(const struct mirror_args *args)
 		.refused_libraries = args->opt->refused_libraries,
 		.sensors = args->opt->sensors,
 		.usage = args->usage,
+		.turns = args->turns,
 		.timed_out = timed_out,
 		.timed_out_ctx = &vq,
 		.poll_us = args->opt->poll_us,

@@ -109,6 +109,7 @@ static void take_over(struct device *d, unsigned int queue)
 	if (d->shares)
 		shares_end(d->shares, queue);
 	board_end(d->board, d->usage, queue);
+	turns_session_ended(&d->turns, queue);
 	ring_take_over(&d->ring[queue]);
 	ring_drain(&d->ring[queue]);
 	/* The mirror may have died between a push and its call. */

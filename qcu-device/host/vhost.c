@@ -391,6 +391,12 @@ static bool make_shared(struct device *d)
 			strerror(errno));
 		return false;
 	}
+	if (d->opt->keeper.on && !turns_map(&d->turns, d->opt->keeper.orders,
+					    d->opt->keeper.reports, d->opt->keeper.bell)) {
+		fprintf(stderr, "qcu-device: no memory to share with the GPU's broker: %s\n",
+			strerror(errno));
+		return false;
+	}
 	if (d->opt->verbose)
 		complain_always();
 	else if (!complain_share(d->shared.account))

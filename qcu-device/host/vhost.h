@@ -63,6 +63,7 @@ struct device {
 	struct ring_state *states; /* shared with mirrors, by queue */
 	struct shares *shares;	   /* what mirrors share with one another */
 	struct usage *usage;	   /* what mirrors use of the host */
+	struct turns_view turns;   /* how the VM shares its GPUs with others */
 	struct board *board;	   /* shared with the metrics process */
 	struct ring_chain chain;   /* the control command that is being carried out */
 };

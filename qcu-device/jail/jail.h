@@ -26,6 +26,8 @@ struct jail_gpus {
 	unsigned int count; /* of /dev/nvidiaN */
 	unsigned int minor[JAIL_GPUS];
 	bool split[JAIL_GPUS]; /* the VM has a part of it (MIG) */
+	unsigned int devices;  /* as programs count them, at most JAIL_GPUS */
+	unsigned char uuid[JAIL_GPUS][16];
 };
 
 struct jail {

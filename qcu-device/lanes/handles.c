@@ -142,6 +142,22 @@ struct handle *handles_get(struct handles *t, enum handle_kind kind, uint32_t id
 	return NULL;
 }
 
+struct handle *handles_next(struct handles *t, enum handle_kind kind, uint32_t *id)
+{
+	struct handle *h = NULL;
+
+	for (; *id <= QCU_ID_MAX; ++*id) {
+		if (!atomic_load(&t->page[kind][*id / HANDLE_PAGE])) {
+			*id |= HANDLE_PAGE - 1;
+			continue;
+		}
+		h = handles_get(t, kind, *id);
+		if (h)
+			break;
+	}
+	return h;
+}
+
 struct handle *handle_hold(struct handles *t, struct handle *h)
 {
 	(void)t;

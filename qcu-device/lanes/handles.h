@@ -117,6 +117,9 @@ int handles_add(struct handles *t, uint32_t id, struct handle *h);
 /* Returns a reference to the object, or NULL. */
 struct handle *handles_get(struct handles *t, enum handle_kind kind, uint32_t id);
 
+/* Returns a reference to the object with the least number from *id on, and sets *id; or NULL. */
+struct handle *handles_next(struct handles *t, enum handle_kind kind, uint32_t *id);
+
 /* Takes one more reference to a handle on which the caller holds one. */
 struct handle *handle_hold(struct handles *t, struct handle *h);
 void handles_put(struct handles *t, struct handle *h); /* h may be NULL */

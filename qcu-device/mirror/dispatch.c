@@ -84,6 +84,20 @@ static void leave_backend(struct call *c, unsigned int traits)
 		pthread_mutex_unlock(&m->use[i].lock);
 }
 
+/* Waits for the VM's turn on the GPU, if the command has work for it. */
+static void wait_for_turn(struct call *c, unsigned int traits)
+{
+	const struct turn_gate *t = &c->m->turns;
+	enum turns_kind kind = traits & QCU_TURN_UP	? TURNS_UP
+			       : traits & QCU_TURN_DOWN ? TURNS_DOWN
+							: TURNS_GPU;
+
+	if (c->cmd->device < t->gpus &&
+	    atomic_load_explicit(&t->view.orders[c->cmd->device].order[kind],
+				 memory_order_acquire) != TURNS_FREE)
+		mir_turn_wait(c, kind);
+}
+
 /* Why a command is not carried out, or success. */
 static int refused(const struct call *c, unsigned int traits)
 {
@@ -107,11 +121,14 @@ bool mir_dispatch(void *mirror, struct mir_request *req)
 	c.m = m;
 	c.req = req;
 	c.cmd = cmd;
-	c.waited = c.holds_memory = false;
+	c.waited = c.holds_memory = c.marked = false;
+	c.turn = 0;
 	window_holds_init(&c.holds);
 	complain_command(mir_op_name(cmd->op));
 	status = refused(&c, traits);
 	if (!status) {
+		if (traits & QCU_TURN)
+			wait_for_turn(&c, traits);
 		enter_backend(&c, traits);
 		if (cmd->tid && !(traits & (QCU_ANY_DEVICE | QCU_LOOKS)))
 			budget_uses(&m->budget, cmd->device);

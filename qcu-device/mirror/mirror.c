@@ -21,6 +21,7 @@ static void release_handle(void *ctx, struct handle *h)
 
 	switch (h->kind) {
 	case HANDLE_STREAM:
+		mir_turn_forget(m, h->device, h->stream);
 		ops->stream_destroy(m->be, h->stream);
 		break;
 	case HANDLE_EVENT:
@@ -293,6 +294,7 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 			    : LANES_MAX,
 		    take_lane, give_lane);
 	m->order.lanes = m->lanes;
+	mir_turns_begin(m);
 	*out = m;
 	return 0;
 
@@ -334,6 +336,7 @@ void mir_begin(struct mirror *m, unsigned int session, uint32_t guest_pid)
 	budget_begin(&m->budget, session);
 	budget_program(&m->budget, guest_pid);
 	use_counts(m);
+	mir_turns_begin(m);
 }
 
 /* Releases the streams that wait for the guest. */
@@ -350,6 +353,7 @@ static void end_waits(struct mirror *m)
 void mir_abandon(struct mirror *m)
 {
 	atomic_store(&m->abandoned, true);
+	mir_turns_stop(m);
 	end_waits(m);
 	mir_watches_end(m);
 	pthread_mutex_lock(&m->use[MIR_USER_WATCHING].lock);
@@ -361,9 +365,11 @@ void mir_abandon(struct mirror *m)
 
 void mir_destroy(struct mirror *m)
 {
+	mir_turns_stop(m);
 	end_waits(m);
 	mir_moves_end(m);
 	lanes_destroy(m->lanes);
+	mir_turns_fini(m);
 	carriers_fini(&m->carriers);
 	mir_watches_fini(m);
 	mir_times_fini(m);

@@ -23,7 +23,7 @@ fi
 # listed here may print directly, for events that happen once.
 if git grep -nE '(fprintf|fputs|putc|perror)[(].*(stderr|")' -- 'qcu-device/*.c' 'qcu-device/*.h' \
 	':!qcu-device/host/main.c' ':!qcu-device/host/vhost.c' ':!qcu-device/host/birth.c' ':!qcu-device/host/plugin.c' \
-	':!qcu-device/jail/jail.c' ':!qcu-device/jail/jail_spaces.c' ':!qcu-device/jail/jail_lacks.c' ':!qcu-device/host/nursery.c' ':!qcu-device/host/poll.c' ':!qcu-device/host/status.c' ':!qcu-device/qemu/*' ':!qcu-device/backend/cuda/check/*' |
+	':!qcu-device/turns/share.c' ':!qcu-device/jail/jail.c' ':!qcu-device/jail/jail_spaces.c' ':!qcu-device/jail/jail_lacks.c' ':!qcu-device/host/nursery.c' ':!qcu-device/host/poll.c' ':!qcu-device/host/status.c' ':!qcu-device/qemu/*' ':!qcu-device/backend/cuda/check/*' |
 	grep -E 'stderr|perror'; then
 	echo "messages that are neither limited nor clean"
 	bad=1

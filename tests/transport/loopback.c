@@ -146,6 +146,7 @@ int qcul_transport_open(struct qcu_hello *hello)
 	if (qcul_env_bytes("QCU_LOOPBACK_GPUS", &n))
 		cfg.options.gpus = (unsigned int)n;
 	loopback_join_others(&cfg);
+	loopback_share(&cfg);
 	if (mir_create(&mirror, &cfg) < 0) {
 		mirror = NULL;
 		return QCU_ERR_NoDevice;

@@ -7,6 +7,9 @@
  *   a VM.
  * - QCU_LOOPBACK_SHARED: a file. Processes that use the same file can give each other memory and
  *   events, as processes of one VM can.
+ * - QCU_LOOPBACK_SHARE: a folder with the socket of a qcu-share for the GPU "soft". The program is
+ * a VM of its own there, with the weight QCU_LOOPBACK_WEIGHT, at most QCU_LOOPBACK_MAX percent, and
+ *   interactive with QCU_LOOPBACK_INTERACTIVE.
  * - QCU_LOOPBACK_NVML: full or none, as qcu-device's --nvml.
  * - QCU_TRACE: one line per command on stderr.
  */
@@ -17,6 +20,7 @@
 #include <unistd.h>
 
 #include "qcu-device/memory/shares.h"
+#include "qcu-device/turns/keeper.h"
 #include "tests/transport/settings.h"
 
 const struct be_ops *loopback_backend(void)
@@ -80,4 +84,35 @@ void loopback_join_others(struct mir_config *cfg)
 	fprintf(stderr, "qcuda: QCU_LOOPBACK_SHARED=%s: it is full, or cannot be mapped\n", file);
 	shares_free(cfg->shares);
 	cfg->shares = NULL;
+}
+
+static uint32_t share_number(const char *name, uint32_t otherwise)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? (uint32_t)strtoul(value, NULL, 10) : otherwise;
+}
+
+void loopback_share(struct mir_config *cfg)
+{
+	static const char gpu[1][KEEPER_GPU_NAME] = {"soft"};
+	const char *folder = getenv("QCU_LOOPBACK_SHARE"), *why;
+	struct turns_hello hello = {
+		.magic = TURNS_MAGIC,
+		.version = TURNS_VERSION,
+		.weight = share_number("QCU_LOOPBACK_WEIGHT", TURNS_WEIGHT),
+		.max = share_number("QCU_LOOPBACK_MAX", 0),
+		.interactive = share_number("QCU_LOOPBACK_INTERACTIVE", 0),
+	};
+	struct keeper k;
+
+	if (!folder || !*folder)
+		return;
+	snprintf(hello.name, sizeof(hello.name), "%d", (int)getpid());
+	why = keeper_start(&k, &hello, folder, gpu, 1, NULL);
+	if (why || !turns_map(&cfg->turns, k.orders, k.reports, k.bell))
+		fprintf(stderr, "qcuda: QCU_LOOPBACK_SHARE=%s: %s\n", folder,
+			why ? why : "no memory");
+	else if (!cfg->session)
+		cfg->session = 1;
 }

@@ -10,5 +10,7 @@ const struct be_ops *loopback_backend(void);
  * Lets the mirror share with the mirrors that use the same file. The file stays: others may come.
  */
 void loopback_join_others(struct mir_config *cfg);
+/* QCU_LOOPBACK_SHARE */
+void loopback_share(struct mir_config *cfg);
 
 #endif

@@ -9,6 +9,8 @@ UNIT_TESTS += test_device_guestmem test_device_handles test_device_lanes test_de
 UNIT_TESTS += test_device_sorted test_device_image test_device_numbers test_device_params test_device_greens test_device_complain test_device_text test_wire_check
 UNIT_TESTS += test_device_managed test_device_arrays test_device_conds test_device_graphs test_device_ipc test_device_unmap test_device_carriers test_device_copiers
 
+UNIT_TESTS += test_device_turns
+test_device_turns_OBJS := $(B)/qcu-device/turns/turns.o
 test_device_guestmem_OBJS := $(B)/qcu-device/memory/guestmem.o
 test_device_handles_OBJS := $(MIRROR_LIB)
 test_device_lanes_OBJS := $(MIRROR_LIB)

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The gate's life (turn.c), and its threads, one for each GPU. When the VM is no longer alone on a
+ * GPU, the thread says when the work is done that has no marks.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "qcu-device/base/complain.h"
+#include "qcu-device/commands/commands.h"
+
+#define SETTLE_NS 500000 /* how often the thread looks whether the streams are done */
+
+/* An error also counts as done: the context has ended. */
+static bool is_stream_done(struct turn_gpu *g, struct be_stream *s)
+{
+	return g->m->cfg.ops->stream_query(g->m->be, s) != QCU_ERR_NotReady;
+}
+
+static bool are_streams_done(struct turn_gpu *g)
+{
+	struct mirror *m = g->m;
+	bool done = true;
+	struct handle *h;
+	uint32_t id;
+
+	for (id = 0; done && (h = handles_next(&m->handles, HANDLE_STREAM, &id)); id++) {
+		if (h->device == g->device)
+			done = is_stream_done(g, h->stream);
+		handles_put(&m->handles, h);
+	}
+	return done && is_stream_done(g, m->cfg.ops->stream_legacy(m->be, g->device)) &&
+	       mir_thread_streams_done(m, g->device);
+}
+
+/* A context that has had an error marks nothing more. */
+static void look_for_error(struct turn_gpu *g)
+{
+	struct mirror *m = g->m;
+	int rc = m->cfg.ops->stream_query(m->be, m->cfg.ops->stream_legacy(m->be, g->device));
+
+	if (!rc || rc == QCU_ERR_NotReady)
+		return;
+	pthread_mutex_lock(&g->lock);
+	mir_turn_unmark(g, rc);
+	pthread_mutex_unlock(&g->lock);
+}
+
+static void *settle_main(void *arg)
+{
+	struct turn_gpu *g = arg;
+	struct mirror *m = g->m;
+	struct turns_report *r = mir_turn_report(g);
+	const _Atomic uint32_t *word = &mir_turn_orders(g)->measured;
+	const struct timespec pause = {.tv_nsec = SETTLE_NS};
+	bool uses, done;
+	uint32_t now;
+
+	while (!atomic_load(&m->turns.stop)) {
+		now = atomic_load(word);
+		done = true;
+		uses = atomic_load(&m->budget.usage->devices) >> g->device & 1;
+		pthread_mutex_lock(&m->use[MIR_USER_TURNS].lock);
+		if (uses && now & 1 && !m->abandoned) {
+			if (atomic_load(&r->settled) != now)
+				done = are_streams_done(g);
+			else
+				look_for_error(g);
+		}
+		pthread_mutex_unlock(&m->use[MIR_USER_TURNS].lock);
+		if (done) {
+			atomic_store(&r->settled, now);
+			mir_turn_sleep(word, now);
+		} else {
+			nanosleep(&pause, NULL);
+		}
+	}
+	return NULL;
+}
+
+void mir_turns_begin(struct mirror *m)
+{
+	struct turn_gate *t = &m->turns;
+	unsigned int gpus = m->devices < TURNS_GPUS ? m->devices : TURNS_GPUS, i;
+
+	if (!m->cfg.turns.orders || !m->cfg.session || m->cfg.session >= TURNS_SESSIONS)
+		return;
+	t->gpu = calloc(gpus, sizeof(*t->gpu));
+	if (!t->gpu) {
+		complain("no memory to share the GPU by agreement");
+		return;
+	}
+	t->view = m->cfg.turns;
+	for (i = 0; i < gpus; i++) {
+		struct turn_gpu *g = &t->gpu[i];
+
+		g->m = m;
+		g->device = i;
+		pthread_mutex_init(&g->lock, NULL);
+		memset(mir_turn_report(g), 0, TURNS_PAGE);
+		atomic_store(&mir_turn_report(g)->live, 1);
+		g->running = !pthread_create(&g->thread, NULL, settle_main, g);
+	}
+	t->gpus = gpus;
+}
+
+void mir_turns_stop(struct mirror *m)
+{
+	atomic_store(&m->turns.stop, true);
+	pthread_mutex_lock(&m->use[MIR_USER_TURNS].lock);
+	pthread_mutex_unlock(&m->use[MIR_USER_TURNS].lock);
+}
+
+void mir_turns_fini(struct mirror *m)
+{
+	struct turn_gate *t = &m->turns;
+	unsigned int i;
+
+	mir_turns_stop(m);
+	for (i = 0; i < t->gpus; i++) {
+		struct turn_gpu *g = &t->gpu[i];
+
+		if (g->running)
+			pthread_join(g->thread, NULL);
+		if (g->registered)
+			m->cfg.ops->host_unregister(m->be, mir_turn_report(g));
+		atomic_store(&mir_turn_report(g)->live, 0);
+		pthread_mutex_destroy(&g->lock);
+	}
+	t->gpus = 0;
+	free(t->gpu);
+}

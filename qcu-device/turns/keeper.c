@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The keeper (keeper.h). */
+#define _GNU_SOURCE /* memfd_create, pipe2, close_range, _Fork */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "qcu-device/turns/keeper.h"
+
+#define RETRY_MS 200 /* how often a broker that is gone is looked for */
+#define START_IN 5   /* one is started at every so manyth look */
+
+struct kept_vm {
+	struct turns_hello hello;
+	const char *folder, *program;
+	char gpu[TURNS_GPUS][KEEPER_GPU_NAME];
+	unsigned int gpus;
+	int file[3]; /* what the brokers get */
+	int sock[TURNS_GPUS];
+	unsigned int looks[TURNS_GPUS];
+	struct turns_orders *orders;
+};
+
+int turns_connect(const char *folder, const char *gpu)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int n = snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/%s.share", folder, gpu), fd;
+
+	if (n < 0 || (size_t)n >= sizeof(addr.sun_path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd >= 0 && connect(fd, (const struct sockaddr *)&addr, sizeof(addr))) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static bool say_hello(int sock, const struct turns_hello *hello, const int *file)
+{
+	char control[CMSG_SPACE(3 * sizeof(int))] = {0};
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)hello, .iov_len = sizeof(*hello)};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control,
+			     .msg_controllen = sizeof(control)};
+	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
+
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(3 * sizeof(int));
+	memcpy(CMSG_DATA(cmsg), file, 3 * sizeof(int));
+	return sendmsg(sock, &msg, MSG_NOSIGNAL) == sizeof(*hello);
+}
+
+/* Without a broker nobody gives orders, so everybody may go on. */
+static void free_orders(struct turns_orders *o)
+{
+	uint32_t measured = atomic_load(&o->measured);
+	unsigned int k;
+
+	atomic_store(&o->measured, measured + (measured & 1));
+	syscall(SYS_futex, &o->measured, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	for (k = 0; k < TURNS_KINDS; k++) {
+		atomic_store(&o->order[k], TURNS_FREE);
+		syscall(SYS_futex, &o->order[k], FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	}
+}
+
+/*
+ * The broker is nobody's child, and keeps none of our files: who waits for the end of our output
+ * would wait for the broker's.
+ */
+static void start_broker(const struct kept_vm *p, unsigned int gpu)
+{
+	pid_t pid = _Fork();
+	int null;
+
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	if (pid)
+		return;
+	if (setsid() < 0 || _Fork())
+		_exit(0);
+	null = open("/dev/null", O_RDWR);
+	if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 ||
+	    close_range(3, ~0u, 0))
+		_exit(1);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	execl(p->program, "qcu-share", "--folder", p->folder, "--gpu", p->gpu[gpu], "--idle", "30",
+	      (char *)NULL);
+	_exit(1);
+}
+
+static void find_broker(struct kept_vm *p, unsigned int gpu)
+{
+	int sock = turns_connect(p->folder, p->gpu[gpu]);
+
+	if (sock < 0) {
+		if (p->program && p->looks[gpu]++ % START_IN == 0)
+			start_broker(p, gpu);
+		return;
+	}
+	p->looks[gpu] = 0;
+	p->hello.gpu = gpu;
+	if (say_hello(sock, &p->hello, p->file))
+		p->sock[gpu] = sock;
+	else
+		close(sock);
+}
+
+/* Keeps these files, from number 3 on, and closes all others. */
+static void keep_files(int **fd, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		*fd[i] = fcntl(*fd[i], F_DUPFD_CLOEXEC, 3 + (int)n);
+	for (i = 0; i < n; i++)
+		*fd[i] = dup3(*fd[i], 3 + (int)i, O_CLOEXEC);
+	close_range(3 + n, ~0u, 0);
+}
+
+static void __attribute__((noreturn)) live_as_keeper(struct kept_vm *p, int life)
+{
+	int *files[] = {&p->file[0], &p->file[1], &p->file[2], &life};
+	struct pollfd fd[TURNS_GPUS + 1];
+	bool missing;
+	unsigned int i;
+
+	keep_files(files, 4);
+
+	prctl(PR_SET_NAME, "qcu-keeper");
+	prctl(PR_SET_DUMPABLE, 0);
+	signal(SIGINT, SIG_IGN); /* the VM's end is this process's end, and nothing else */
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	for (;;) {
+		missing = false;
+		for (i = 0; i < p->gpus; i++) {
+			if (p->sock[i] < 0)
+				find_broker(p, i);
+			missing |= p->sock[i] < 0;
+			fd[i] = (struct pollfd){.fd = p->sock[i], .events = POLLIN};
+		}
+		fd[i] = (struct pollfd){.fd = life};
+		if (poll(fd, p->gpus + 1, missing ? RETRY_MS : -1) < 0)
+			continue;
+		if (fd[i].revents)
+			_exit(0);
+		/* A broker says nothing: it is gone, or does not want us. */
+		for (i = 0; i < p->gpus; i++) {
+			if (p->sock[i] < 0 || !fd[i].revents)
+				continue;
+			close(p->sock[i]);
+			p->sock[i] = -1;
+			free_orders(&p->orders[i]);
+			usleep(RETRY_MS * 100);
+		}
+	}
+}
+
+/* A memory file whose size stays. */
+static int make_file(const char *name, size_t size)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd >= 0 && (ftruncate(fd, (off_t)size) ||
+			fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static int open_for_reading(int fd)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+const char *keeper_start(struct keeper *k, const struct turns_hello *hello, const char *folder,
+			 const char (*gpu)[KEEPER_GPU_NAME], unsigned int gpus, const char *program)
+{
+	static struct kept_vm p;
+	int life[2] = {-1, -1};
+	const char *why = NULL;
+	unsigned int i;
+	pid_t pid = -1;
+	void *orders;
+
+	p = (struct kept_vm){.hello = *hello, .folder = folder, .program = program, .gpus = gpus};
+	for (i = 0; i < gpus; i++) {
+		memcpy(p.gpu[i], gpu[i], sizeof(p.gpu[i]));
+		p.sock[i] = -1;
+	}
+	*k = (struct keeper){.orders = -1, .reports = -1, .bell = -1, .life = -1};
+	p.file[0] = make_file("qcu-orders", TURNS_ORDERS_BYTES);
+	p.file[1] = k->reports = make_file("qcu-reports", TURNS_REPORTS_BYTES);
+	p.file[2] = k->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	k->orders = p.file[0] < 0 ? -1 : open_for_reading(p.file[0]);
+	orders = p.file[0] < 0 ? MAP_FAILED
+			       : mmap(NULL, TURNS_ORDERS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+				      p.file[0], 0);
+	p.orders = orders;
+	if (orders != MAP_FAILED && k->orders >= 0 && k->reports >= 0 && k->bell >= 0 &&
+	    !pipe2(life, O_CLOEXEC)) {
+		pid = _Fork();
+		if (!pid)
+			live_as_keeper(&p, life[0]);
+	}
+	if (pid < 0)
+		why = strerror(errno);
+	if (orders != MAP_FAILED)
+		munmap(orders, TURNS_ORDERS_BYTES);
+	close(p.file[0]);
+	close(life[0]);
+	k->life = life[1];
+	k->on = !why;
+	return why;
+}
+
+bool turns_map(struct turns_view *v, int orders, int reports, int bell)
+{
+	void *o = mmap(NULL, TURNS_ORDERS_BYTES, PROT_READ, MAP_SHARED, orders, 0);
+	void *r = mmap(NULL, TURNS_REPORTS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, reports, 0);
+
+	if (o == MAP_FAILED || r == MAP_FAILED)
+		return false;
+	*v = (struct turns_view){.orders = o, .reports = r, .bell = bell};
+	return true;
+}
+
+void turns_session_ended(const struct turns_view *v, unsigned int session)
+{
+	unsigned int i;
+
+	for (i = 0; v->orders && i < TURNS_GPUS; i++)
+		memset(turns_report(v, i, session), 0, TURNS_PAGE);
+}

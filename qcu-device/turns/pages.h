@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the broker of a GPU (broker.c) and the mirrors of a VM write for each other, and how a VM
+ * announces itself to the broker.
+ *
+ * The keeper of a VM (keeper.c) makes two memory files. In one the broker writes orders; mirrors
+ * can only read it. In the other each session has a page, where it says what it waits for and where
+ * the GPU writes how far it is. Mirrors write those pages, so the broker takes them for claims:
+ * every value is possible, and none is used as an address, a size or a time.
+ */
+#ifndef QCU_TURNS_PAGES_H
+#define QCU_TURNS_PAGES_H
+
+#include <stdatomic.h>
+
+#include "include/qcucmd.h"
+#include "qcu-device/turns/turns.h"
+
+#define TURNS_GPUS     16u /* of one VM; those beyond are not shared by agreement */
+#define TURNS_SESSIONS (QCU_MAX_SESSIONS + 1u)
+#define TURNS_SLOTS    64u /* streams of a session with work at one time */
+#define TURNS_PAGE     4096u
+
+/* One page for each GPU. */
+struct turns_orders {
+	_Alignas(TURNS_PAGE) _Atomic uint32_t
+		order[TURNS_KINDS]; /* enum turns_order; a futex each */
+	/*
+	 * Odd while the VM is measured: mirrors then mark the begin and the end of their work.
+	 * Grows by one at each change; a futex.
+	 */
+	_Atomic uint32_t measured;
+	_Atomic uint32_t looks; /* how often the broker has looked: who waits sees that it lives */
+	_Atomic uint64_t had_ns[TURNS_KINDS], waited_ns[TURNS_KINDS];
+};
+
+/*
+ * Work of one stream. The GPU writes how many pieces of work it has begun, with the kind of the
+ * last one in the bits from TURNS_KIND on, and how many it has ended.
+ */
+#define TURNS_KIND  30
+#define TURNS_COUNT ((1u << TURNS_KIND) - 1)
+struct turns_progress {
+	_Atomic uint32_t begun, done;
+};
+
+/* One page for each session and GPU. */
+struct turns_report {
+	_Alignas(TURNS_PAGE) _Atomic uint32_t live; /* a session has it */
+	_Atomic uint32_t slots;			    /* so many are used */
+	_Atomic uint32_t wants[TURNS_KINDS];	    /* threads that wait for an order */
+	/* What had been submitted before `measured` took this value is done. */
+	_Atomic uint32_t settled;
+	struct turns_progress slot[TURNS_SLOTS];
+};
+
+_Static_assert(sizeof(struct turns_orders) == TURNS_PAGE, "a page");
+_Static_assert(sizeof(struct turns_report) == TURNS_PAGE, "a page");
+
+#define TURNS_ORDERS_BYTES  (TURNS_GPUS * sizeof(struct turns_orders))
+#define TURNS_REPORTS_BYTES (TURNS_GPUS * TURNS_SESSIONS * sizeof(struct turns_report))
+
+/* What a mirror has of it. NULL orders: the VM's GPUs are not shared by agreement. */
+struct turns_view {
+	const struct turns_orders *orders;
+	struct turns_report *reports; /* of a GPU: TURNS_SESSIONS of them */
+	int bell;
+};
+
+static inline struct turns_report *turns_report(const struct turns_view *v, unsigned int gpu,
+						unsigned int session)
+{
+	return &v->reports[gpu * TURNS_SESSIONS + session];
+}
+
+/*
+ * The only message from a keeper to the broker, on a socket of type SOCK_SEQPACKET. Three files
+ * come with it: orders, reports, and the bell, an eventfd. The broker closes the socket of who
+ * sends anything else.
+ */
+#define TURNS_MAGIC   0x71637531u
+#define TURNS_VERSION 1u
+#define TURNS_NAME    64u
+
+struct turns_hello {
+	uint32_t magic, version;
+	uint32_t gpu;	      /* which page of the orders, and which pages of the reports */
+	uint32_t weight, max; /* as in struct turns_vm */
+	uint32_t interactive;
+	char name[TURNS_NAME]; /* of the VM, NUL at its end */
+};
+
+/* The same message with version TURNS_ASK and no files: the broker answers with a text. */
+#define TURNS_ASK 0u
+
+#endif

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Programs that share the software GPU by agreement: shares.py BUILD CASE. Each program is a VM of its own to the
+broker. What is compared is how many kernels each program has ended meanwhile, so it does not matter how fast the
+machine is."""
+import fcntl, mmap, os, random, shutil, signal, socket, struct, subprocess, sys, tempfile, time
+
+build, case = os.path.abspath(sys.argv[1]), sys.argv[2]
+folder = tempfile.mkdtemp(prefix='qcu-share-')
+KERNEL = 500000  # ns
+KERNELS = 2000   # are looked at, at least
+LIMIT = 300     # seconds: only something that hangs takes so long
+PAGE, GPUS, SESSIONS, SLOTS = 4096, 16, 64, 64
+processes = []
+
+
+def until(what, condition):
+    end = time.monotonic() + LIMIT
+    while not condition():
+        if time.monotonic() > end:
+            sys.exit(f'{what}: not after {LIMIT} s')
+        time.sleep(0.005)
+
+
+class Program:
+    """A program that keeps the GPU busy, with a count of its kernels that have ended."""
+
+    def __init__(self, ns=KERNEL, **options):
+        fd, path = tempfile.mkstemp(dir=folder)
+        os.ftruncate(fd, 16)
+        self.page = mmap.mmap(fd, 16)
+        os.close(fd)
+        env = dict(os.environ, LD_LIBRARY_PATH=build + '/loopback', QCU_LOOPBACK_SHARE=folder)
+        env.update({'QCU_LOOPBACK_' + k.upper(): str(v) for k, v in options.items()})
+        self.process = subprocess.Popen([build + '/tests/loopback/hog', path, str(ns), '1000000000'], env=env)
+        processes.append(self.process)
+
+    def count(self):
+        return struct.unpack('<Q', self.page[:8])[0]
+
+    def goes_on(self, n=20):
+        more = self.count() + n
+        until('the program goes on', lambda: self.count() >= more or self.process.poll() is not None)
+        if self.process.poll() is not None:
+            sys.exit(f'a program ended with {self.process.returncode}')
+
+    def end(self):
+        self.page[8:16] = struct.pack('<Q', 1)
+        if self.process.wait(LIMIT):
+            sys.exit(f'a program ended with {self.process.returncode}')
+
+
+def broker():
+    p = subprocess.Popen([build + '/qcu-device/qcu-share', '--folder', folder, '--gpu', 'soft'])
+    processes.append(p)
+    until('the broker answers', lambda: status() is not None)
+    return p
+
+
+def status():
+    """Lines of the broker's status as lists of words; None: it does not answer."""
+    p = subprocess.run([build + '/qcu-device/qcu-share', '--folder', folder, '--gpu', 'soft', '--status'],
+                       capture_output=True, text=True)
+    return None if p.returncode else [line.split() for line in p.stdout.splitlines()]
+
+
+def sharing(n):
+    """So many VMs are known, and none is alone."""
+    lines = status() or []
+    return len(lines) >= n and not any('free' in line for line in lines)
+
+
+def expect_shares(programs, wanted, within=0.05):
+    """Each program has its part of the kernels from now on. A busy machine disturbs some turns, so many are looked at
+    until the parts are right; parts that are wrong stay wrong."""
+    until('all programs share', lambda: sharing(len(programs)))
+    first = [p.count() for p in programs]
+    for kernels in range(KERNELS, 20 * KERNELS + 1, KERNELS // 2):
+        until('kernels end', lambda: sum(p.count() for p in programs) - sum(first) >= kernels)
+        done = [p.count() - f for p, f in zip(programs, first)]
+        parts = [d / sum(done) for d in done]
+        if all(abs(part - want) <= within for part, want in zip(parts, wanted)):
+            print(f'{sum(done)} kernels:', ' '.join(f'{part:.3f}' for part in parts), flush=True)
+            return
+    sys.exit(f'{sum(done)} kernels: {parts} are not {wanted}')
+
+
+def memory_file(size, seals):
+    fd = os.memfd_create('test', os.MFD_ALLOW_SEALING)
+    os.ftruncate(fd, size)
+    if seals:
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+    return fd
+
+
+class Raw:
+    """A VM that says to the broker what it likes."""
+
+    def __init__(self, orders=GPUS * PAGE, reports=GPUS * SESSIONS * PAGE, seals=True, magic=0x71637531, version=1,
+                 gpu=0, weight=100, maximum=0, interactive=0, name=b'raw', files=3, size=None):
+        self.files = [memory_file(orders, seals), memory_file(reports, seals),
+                      os.eventfd(0, os.EFD_NONBLOCK) if hasattr(os, 'eventfd') else os.pipe()[0]]
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        while True:
+            try:
+                self.socket.connect(folder + '/soft.share')
+                break
+            except BlockingIOError:  # as many wait as can
+                time.sleep(0.001)
+        self.socket.settimeout(LIMIT)
+        hello = struct.pack('<6I64s', magic, version, gpu, weight, maximum, interactive, name)
+        socket.send_fds(self.socket, [hello[:size] if size else hello], self.files[:files])
+
+    def refused(self):
+        """The broker has closed the connection."""
+        try:
+            return self.socket.recv(1) == b''
+        except ConnectionResetError:
+            return True
+
+    def pages(self):
+        return mmap.mmap(self.files[1], GPUS * SESSIONS * PAGE)
+
+    def close(self):
+        self.socket.close()
+        for fd in self.files:
+            os.close(fd)
+
+
+def weights():
+    broker()
+    for other in 100, 300, 700:
+        a, b = Program(weight=100), Program(weight=other)
+        expect_shares([a, b], [100 / (100 + other), other / (100 + other)])
+        a.end()
+        b.end()
+
+
+def alone():
+    """Nobody is held back, and the broker does not even look."""
+    broker()
+    a = Program()
+    a.goes_on()
+    looks = int(subprocess.check_output(['awk', '/^voluntary/ {print $2}',
+                                         f'/proc/{processes[0].pid}/status']))
+    a.goes_on(1000)
+    more = int(subprocess.check_output(['awk', '/^voluntary/ {print $2}', f'/proc/{processes[0].pid}/status']))
+    line, = status()
+    if 'free' not in line or line[line.index('waited_ms') + 1] != '0':
+        sys.exit(f'a VM that is alone: {line}')
+    print(f'the broker slept {more - looks} times')
+    a.end()
+
+
+def stops():
+    """A stopped program gives its share away, and has it back."""
+    broker()
+    a, b = Program(), Program()
+    expect_shares([a, b], [0.5, 0.5])
+    os.kill(a.process.pid, signal.SIGSTOP)
+    b.goes_on(1000)
+    os.kill(a.process.pid, signal.SIGCONT)
+    expect_shares([a, b], [0.5, 0.5])
+    os.kill(a.process.pid, signal.SIGKILL)
+    a.process.wait()
+    b.goes_on(1000)
+    until('the killed program is gone', lambda: len(status()) == 1)
+    b.end()
+
+
+def broker_dies():
+    """Programs go on without it, and share again with the next one."""
+    a, b = Program(), Program()  # before there is one
+    a.goes_on()
+    for how in signal.SIGKILL, signal.SIGTERM:
+        p = broker()
+        expect_shares([a, b], [0.5, 0.5])
+        p.send_signal(how)
+        p.wait()
+        a.goes_on()
+        b.goes_on()
+    p = broker()
+    until('all programs share', lambda: sharing(2))
+    p.send_signal(signal.SIGSTOP)  # it hangs: who waits goes on after a second
+    for _ in range(3):
+        a.goes_on()
+        b.goes_on()
+    p.send_signal(signal.SIGCONT)
+    expect_shares([a, b], [0.5, 0.5])
+    a.end()
+    b.end()
+
+
+def strangers():
+    """What the broker refuses, and what it costs the others: nothing."""
+    p = broker()
+    a, b = Program(weight=100), Program(weight=300)
+    for bad in ({'magic': 1}, {'version': 2}, {'gpu': GPUS}, {'weight': 0}, {'weight': 10001}, {'maximum': 101},
+                {'interactive': 2}, {'name': b''}, {'name': b'a b'}, {'name': b'x' * 64}, {'name': b'\x1b[2J'},
+                {'files': 2}, {'files': 0}, {'size': 12}, {'seals': False}, {'orders': GPUS * PAGE - 1},
+                {'reports': PAGE}):
+        raw = Raw(**bad)
+        if not raw.refused():
+            sys.exit(f'the broker takes {bad}')
+        raw.close()
+    silent = []
+    for _ in range(100):  # more than it lets wait; those who say nothing are dropped after a while
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        s.setblocking(False)
+        try:
+            s.connect(folder + '/soft.share')
+        except BlockingIOError:  # as many wait as can
+            pass
+        silent.append(s)
+    until('the silent are dropped', lambda: status() is not None)
+    twice = Raw()
+    twice.socket.send(b'more')  # a VM says hello once
+    if not twice.refused():
+        sys.exit('the broker goes on with who says more')
+    expect_shares([a, b], [0.25, 0.75])
+    if p.poll() is not None:
+        sys.exit('the broker has ended')
+    a.end()
+    b.end()
+
+
+def forged():
+    """VMs whose pages are noise, and who ring without end. They are charged for what they say, so the honest ones
+    keep at least what was agreed with so many."""
+    p = broker()
+    rng = random.Random(44)
+    a, b = Program(weight=5000), Program(weight=5000)
+    until('both share', lambda: sharing(2))
+    raws = [Raw(weight=1, name=b'raw%d' % i) for i in range(20)]
+    pages = [raw.pages() for raw in raws]
+    first = a.count(), b.count()
+
+    def noise():
+        for raw, page in zip(raws, pages):
+            at = rng.randrange(SESSIONS) * PAGE
+            what = rng.randrange(4)
+            page[at:at + 64 + SLOTS * 8] = (rng.randbytes(64 + SLOTS * 8) if what else bytes(64 + SLOTS * 8))
+            page[at:at + 8] = struct.pack('<2I', 1, rng.choice((0, 1, SLOTS, 2**32 - 1)))
+            os.write(raw.files[2], struct.pack('<Q', 1))
+        return a.count() - first[0] + b.count() - first[1] >= KERNELS
+
+    until('the honest go on', noise)
+    for raw in raws:
+        raw.close()
+    if p.poll() is not None:
+        sys.exit('the broker has ended')
+    expect_shares([a, b], [0.5, 0.5])
+    a.end()
+    b.end()
+
+
+def many():
+    """VMs come and go."""
+    p = broker()
+    a, b = Program(), Program()
+    rng = random.Random(7)
+    there = []
+    for _ in range(600):
+        if there and (len(there) == 120 or rng.random() < 0.4):
+            there.pop(rng.randrange(len(there))).close()
+        else:
+            there.append(Raw(weight=rng.randrange(1, 10001), interactive=rng.randrange(2)))
+    until('all are known', lambda: len(status() or []) == len(there) + 2)
+    expect_shares([a, b], [0.5, 0.5])
+    for raw in there:
+        raw.close()
+    until('all are gone', lambda: len(status()) == 2)
+    if p.poll() is not None:
+        sys.exit('the broker has ended')
+    a.end()
+    b.end()
+
+
+try:
+    {f.__name__: f for f in (weights, alone, stops, broker_dies, strangers, forged, many)}[case]()
+finally:
+    for process in processes:
+        if process.poll() is None:
+            process.send_signal(signal.SIGCONT)
+            process.kill()
+            process.wait()
+    shutil.rmtree(folder)
