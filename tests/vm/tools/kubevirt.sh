@@ -41,7 +41,7 @@ expect_host emulator 0 '<emulator>/opt/q</emulator>' $hook --domain "$xml" \
 
 # As in the image, where both files lie in one folder.
 mkdir "$tmp/image"
-cp scripts/libvirt/domain.py $hook "$tmp/image/"
+cp scripts/libvirt/domain.py scripts/kubevirt/hook.py $hook "$tmp/image/"
 $hook --vmi "$machine" --domain "$xml" >"$tmp/one.xml"
 expect_host in-one-folder 0 '^same$' bash -c "'$tmp/image/onDefineDomain' --vmi '$machine' --domain \"\$1\" | cmp - '$tmp/one.xml' && echo same" - "$xml"
 expect_host and-back 0 'are identical' bash -c \
