@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The driver for Kubernetes, without a cluster: the kubelet, systemd and the API are played. At
+# The driver for Kubernetes and the plugin of KubeVirt, without a cluster: the kubelet, systemd and the API are played. At
 # night there are 1000 random sequences and more kills.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/../lib.sh"
@@ -29,10 +29,36 @@ host_limit=600 expect_host sequences 0 "^$sequences sequences of [0-9]+ turns wi
 # A driver with a mistake is found.
 expect_host sequences-find-a-leak 1 'left:|leaked:' $python $here/sequences.py "$short" 180 1000 --broken
 
+# ---- KubeVirt's plugin ----
+
+plugin=scripts/kubevirt/plugin xml=tests/vm/domains/kubevirt.xml
+call="$python $here/hook_call.py $short/hook.sock"
+echo '{"metadata": {"annotations": {"qcuda.example/device": "plugin", "qcuda.example/sessions": "9"}}}' >"$tmp/vmi"
+echo '{"metadata": {"annotations": {"qcuda.example/sessions": "999"}}}' >"$tmp/wrong"
+printf '\xff\xfe' >"$tmp/bytes"
+expect_host plugin-long-path 1 'can have 107 bytes' $python $plugin --socket "$short/$(printf '%0100d' 0)"
+expect_host plugin-no-folder 1 'cannot listen|No such file' $python $plugin --socket "$short/none/hook.sock"
+$python $plugin --socket "$short/hook.sock" 2>"$tmp/plugin.log" &
+pid=$!
+until [ -S "$short/hook.sock" ] || ! kill -0 $pid; do sleep 0.05; done
+expect_host plugin-other-type 1 'FAILED_PRECONDITION: qcuda: the domain is of the type' $call vmware "$tmp/vmi" $xml
+expect_host plugin-no-vmi 1 'FAILED_PRECONDITION: .*no description of a virtual machine' $call libvirt $xml $xml
+expect_host plugin-no-xml 1 'FAILED_PRECONDITION: qcuda: this is no XML' $call libvirt "$tmp/vmi" "$tmp/vmi"
+expect_host plugin-no-text 1 'FAILED_PRECONDITION: ' $call libvirt "$tmp/vmi" "$tmp/bytes"
+expect_host plugin-wrong-annotation 1 'FAILED_PRECONDITION: .*number from 1 to 63' $call libvirt "$tmp/wrong" $xml
+expect_host plugin 0 "value='virtio-qcuda-pci,chardev=qcuda,sessions=9'" $call libvirt "$tmp/vmi" $xml
+expect_host plugin-says-what-the-hook-says 0 '^same$' bash -c "cmp <($call libvirt $tmp/vmi $xml) \
+	<(scripts/kubevirt/onDefineDomain --vmi \"\$(<$tmp/vmi)\" --domain \"\$(<$xml)\") && echo same"
+$call libvirt "$tmp/vmi" $xml >"$tmp/once.xml"
+expect_host plugin-twice 0 '^same$' bash -c "cmp <($call libvirt $tmp/vmi $tmp/once.xml) $tmp/once.xml && echo same"
+kill $pid
+wait $pid
+expect_host plugin-ends 0 '^0$' bash -c "ls $short | grep -c hook.sock || true"
+
 # ---- the manifests ----
 
 if python3 -c 'import yaml, kubernetes.client.models as m; m.V1ResourceSlice' 2>/dev/null; then
-	expect_host manifests 0 '^8 objects have the right fields' python3 $here/manifests.py scripts/kubernetes/*.yaml
+	expect_host manifests 0 '^10 objects have the right fields' python3 $here/manifests.py scripts/kubernetes/*.yaml scripts/kubevirt/*.yaml
 else
 	echo '@skip manifests needs PyYAML and the package kubernetes of PyPI, 34 or later'
 fi

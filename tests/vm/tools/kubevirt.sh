@@ -54,14 +54,26 @@ else
 	echo '@skip agrees-with-the-schema needs libvirt and xmllint (libxml2-utils)'
 fi
 if python3 -c 'import yaml' 2>/dev/null; then
-	expect_host manifests 0 '^2 VirtualMachine DaemonSet$' python3 -c "
-import json, yaml
-docs = [yaml.safe_load(open(f'scripts/kubevirt/{n}.yaml')) for n in ('vm', 'device-plugin')]
-notes = docs[0]['spec']['template']['metadata']['annotations']
-assert isinstance(json.loads(notes['hooks.kubevirt.io/hookSidecars']), list)
-args = docs[1]['spec']['template']['spec']['containers'][0]['args']
-assert yaml.safe_load(args[1])['name'] == 'qcuda'
-print(len(docs), *(d['kind'] for d in docs))"
+	expect_host manifests 0 '^VirtualMachine VirtualMachine DaemonSet Plugin MutatingAdmissionPolicy MutatingAdmissionPolicyBinding$' python3 -c "
+import json, re, yaml
+docs = [d for n in ('kubevirt/vm', 'kubevirt/vm-sidecar', 'kubernetes/device-plugin', 'kubevirt/plugin')
+        for d in yaml.safe_load_all(open(f'scripts/{n}.yaml'))]
+vm, old, slots, plugin, policy, binding = docs
+notes = [d['spec']['template']['metadata']['annotations'] for d in (vm, old)]
+assert isinstance(json.loads(notes[1]['hooks.kubevirt.io/hookSidecars']), list)
+known = re.findall('qcuda.example/([a-z]+)', open('docs/vm/kubevirt.md').read())
+assert all(k.split('/')[1] in known for n in notes for k in n if k.startswith('qcuda')), notes
+resource = old['spec']['template']['spec']['domain']['resources']['limits']
+driver = open('scripts/kubernetes/driver').read()
+assert all(f'RESOURCE = \"{r}\"' in driver for r in resource), resource
+# The plugin's socket, and its file in the image.
+socket = plugin['spec']['domainHooks'][0]['sidecar']['socketPath']
+assert f'default=\"{socket}\"' in open('scripts/kubevirt/plugin').read(), socket
+text = policy['spec']['mutations'][0]['jsonPatch']['expression']
+assert socket.rpartition('/')[0] + '/' in text and '/usr/libexec/qcuda/plugin' in text, text
+assert all(text.count(a) == text.count(b) for a, b in ('()', '[]', '{}')), text
+assert plugin['spec']['mutatingAdmissionPolicies'][0]['name'] == policy['metadata']['name'] == binding['spec']['policyName']
+print(*(d['kind'] for d in docs))"
 else
 	echo '@skip manifests needs python3-yaml'
 fi
