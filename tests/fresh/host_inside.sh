@@ -69,7 +69,7 @@ until_there() {
 }
 
 use() {
-	local pid
+	local pid name
 	export HOME=/root TMPDIR=/tmp PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 	cd /root || exit 1
 	step "the pages, and wrong calls"
@@ -100,6 +100,22 @@ use() {
 		--qemu-arg -device --qemu-arg virtio-qcuda-pci,chardev=qcu,sessions=4 --script script --with /programs/vector_add
 	step "the unit again"
 	until_there "$pid"
+	step "a unit that the driver for Kubernetes configures"
+	[ "$(stat -c '%a %U' /run/qcuda)" = '755 root' ] || bad "folder: $(stat -c '%a %U' /run/qcuda)"
+	name=claim-01234567-89ab-4cde-8f01-23456789abcd
+	mkdir /run/qcuda/$name && chown root:107 /run/qcuda/$name && chmod 2750 /run/qcuda/$name
+	echo "OPTIONS=--socket /run/qcuda/$name/vm.sock --name $name --metrics /run/qcuda/$name.metrics --gpu soft --qemu-user 107 \
+--vram 268435456" >/run/qcuda/$name.conf
+	must "it does not start" systemctl start qcu-device@$name
+	timeout $((60 * ${QCU_SLOW:-1})) sh -c "until [ -S /run/qcuda/$name/vm.sock ]; do sleep 0.1; done" || {
+		journalctl -u qcu-device@$name --no-pager -q
+		bad "no socket"
+	}
+	[ "$(stat -c '%a %g' /run/qcuda/$name/vm.sock)" = '770 107' ] || bad "socket: $(stat -c '%a %g' /run/qcuda/$name/vm.sock)"
+	[ "$(stat -c '%a %g' /run/qcuda/$name)" = '2750 107' ] || bad "folder: $(stat -c '%a %g' /run/qcuda/$name)"
+	says 0 "VM $name .*waits for QEMU" qcu top --once
+	must "it does not stop" systemctl stop qcu-device@$name
+	rm -r /run/qcuda/$name /run/qcuda/$name.conf
 	step "a VM of the launcher's own"
 	says 0 "sums equal the CPU's" qcu run --gpu soft /programs/vector_add
 	journalctl -u qcu-device@web --no-pager -q -p warning | grep -i -e error -e fail && bad "the journal has errors"
