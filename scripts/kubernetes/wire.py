@@ -241,7 +241,11 @@ class Server:
                 name.lstrip("*"): handler_of(*what, name[0] == "*") for name, what in methods.items()}),))
         if os.path.lexists(path):
             os.unlink(path)
-        if not self.server.add_insecure_port(f"unix:{path}"):
+        try:
+            bound = self.server.add_insecure_port(f"unix:{path}")
+        except RuntimeError:
+            bound = 0
+        if not bound:
             raise Refused(f"{path}: cannot listen there")
         os.chmod(path, 0o660 if shared else 0o600)
         self.inode = os.stat(path).st_ino

@@ -37,7 +37,7 @@ echo '{"metadata": {"annotations": {"qcuda.example/device": "plugin", "qcuda.exa
 echo '{"metadata": {"annotations": {"qcuda.example/sessions": "999"}}}' >"$tmp/wrong"
 printf '\xff\xfe' >"$tmp/bytes"
 expect_host plugin-long-path 1 'can have 107 bytes' $python $plugin --socket "$short/$(printf '%0100d' 0)"
-expect_host plugin-no-folder 1 'cannot listen|No such file' $python $plugin --socket "$short/none/hook.sock"
+expect_host plugin-no-folder 1 '^qcuda: .*hook.sock: cannot listen there' $python $plugin --socket "$short/none/hook.sock"
 $python $plugin --socket "$short/hook.sock" 2>"$tmp/plugin.log" &
 pid=$!
 until [ -S "$short/hook.sock" ] || ! kill -0 $pid; do sleep 0.05; done
