@@ -186,7 +186,7 @@ def hostile(node):
         ("is no quantity", {"consumed": {"memory": 5}}), ("is no quantity", {"consumed": {"memory": "1" * 40}}),
         ("is not from", {"consumed": {"memory": "1e99"}}), ("is not from", {"consumed": {"memory": "64m"}}),
         ("there is no capacity 'time'", {"consumed": {"time": "1"}}),
-        ("no --max", {"consumed": {"compute": "50"}}), ("is not from 1 to 100", {"consumed": {"compute": "0"}}),
+        ("is not from 1 to 100", {"consumed": {"compute": "0"}}),
         ("no device 'gpu-7'", {"device": "gpu-7"}), ("no device", {"device": "../x"}),
         ("another node", {"node": "node-2"}), ("no adminAccess", {"adminAccess": True}),
         ("no name", {"request": "a b"}),
@@ -204,10 +204,12 @@ def hostile(node):
             {"source": "FromClaim", "opaque": {"driver": "gpu.qcuda.example", "parameters": {"libraries": "all"}}},
             {"source": "FromClass", "opaque": {"driver": "gpu.qcuda.example", "parameters": {"libraries": "none"}}}]}),
     ]
-    for word in ("weight", "class"):
-        if f"--{word}" not in subprocess.run([f"{node.folder}/device", "--help"], capture_output=True, text=True,
-                                             check=True).stdout:
-            cases.append((f"no --{word}", asks(**{word: {"weight": 3, "class": "batch"}[word]})))
+    # What this qcu-device may not have yet.
+    usage = subprocess.run([f"{node.folder}/device", "--help"], capture_output=True, text=True, check=True).stdout
+    for option, claim in (("--weight", asks(weight=3)), ("--class", asks(**{"class": "batch"})),
+                          ("--max", {"consumed": {"compute": "50"}})):
+        if option not in usage:
+            cases.append((f"no {option}", claim))
     for n, (why, claim) in enumerate(cases):
         allocate(n, **claim)
         refused(node.prepare(n), n, why)
