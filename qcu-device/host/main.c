@@ -71,8 +71,8 @@ static const char usage[] =
 	"  --class batch|interactive\n"
 	"                         interactive: short work does not wait for a turn (batch)\n"
 	"  --share DIR|none       where the GPUs' brokers of shares have their sockets\n"
-	"                         (/run/qcuda/share if root starts the device and there is a GPU;\n"
-	"                         else none)\n"
+	"                         (/run/qcuda/share if root starts the device, and there is a GPU\n"
+	"                         or one of these three options; else none)\n"
 	"  --gpus N               how many software GPUs (1)\n"
 	"  --user USER            become this user; root becomes one that nobody else is\n"
 	"  --qemu-user USER       take a connection at --socket only from this user, or from root\n"
@@ -410,7 +410,7 @@ static void begin_sharing(struct device_options *opt, struct share_options *so, 
 	const char *why, *program = find_share_program();
 	bool none = so->folder && !strcmp(so->folder, "none");
 
-	if (!so->folder && opt->plugin && !geteuid() && program)
+	if (!so->folder && (opt->plugin || so->wanted) && !geteuid() && program)
 		so->folder = "/run/qcuda/share";
 	if (!so->folder || none) {
 		if (so->wanted)

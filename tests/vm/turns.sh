@@ -15,7 +15,7 @@ cleanup() {
 	rm -rf "$tmp"
 }
 
-expect_host weight-without-a-broker 2 'need --share DIR' "$B/qcu-device/qcu-device" --socket "$tmp/s" --gpu soft --weight 2
+expect_host weight-without-a-broker 2 'need --share DIR' "$B/qcu-device/qcu-device" --socket "$tmp/s" --gpu soft --share none --weight 2
 expect_host no-weight 2 'from 1 to 10000' "$B/qcu-device/qcu-device" --socket "$tmp/s" --weight 0
 expect_host no-maximum 2 'from 1 to 100' "$B/qcu-device/qcu-device" --socket "$tmp/s" --max 101
 expect_host no-class 2 'try batch or interactive' "$B/qcu-device/qcu-device" --socket "$tmp/s" --class slow
