@@ -29,6 +29,7 @@ struct client {
 	uint64_t since; /* of its last progress */
 	char request[REQUEST_MAX + 1];
 	size_t got;
+	bool last;    /* asks for the numbers of the end, and waits for it */
 	char *answer; /* NULL: it has not been asked for yet */
 	size_t size, sent;
 };
@@ -114,7 +115,9 @@ static void answer_request(struct client *c)
 	bool head = *c->request == 'H';
 	const char *path = c->request + (head ? 5 : 4);
 
-	if (names(path, "/metrics") || names(path, "/"))
+	if (names(path, "/end"))
+		c->last = true;
+	else if (names(path, "/metrics") || names(path, "/"))
 		prepare_answer(c, "200 OK", !head);
 	else
 		prepare_answer(c, "404 Not Found", false);
@@ -132,6 +135,11 @@ static void read_request(struct client *c)
 		return;
 	}
 	c->since = now_ms();
+	/* Who waits for the end has said all, or goes away. */
+	if (c->last) {
+		drop_client(c);
+		return;
+	}
 	c->got += (size_t)n;
 	c->request[c->got] = 0;
 	if (!n && !c->got)
@@ -191,6 +199,24 @@ static void accept_new_client(int listener)
 	c->fd = fd;
 	c->since = now_ms();
 	c->got = c->sent = 0;
+	c->last = false;
+}
+
+/* The device has ended: those who wait for its last numbers get them. They are few bytes, so they
+ * fit. */
+static void answer_last(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < CLIENTS; i++) {
+		struct client *c = &clients[i];
+
+		if (c->fd < 0 || !c->last)
+			continue;
+		prepare_answer(c, "200 OK", true);
+		if (c->fd >= 0)
+			write_answer(c);
+	}
 }
 
 /* ---- the process ---- */
@@ -243,7 +269,7 @@ static void serve_clients(int listener, int from_main)
 
 		for (i = 0; i < CLIENTS; i++) {
 			const struct client *c = &clients[i];
-			int left = c->fd < 0 ? -1 : patience(c, now);
+			int left = c->fd < 0 || c->last ? -1 : patience(c, now);
 
 			fds[2 + i] = (struct pollfd){.fd = c->fd,
 						     .events = c->answer ? POLLOUT : POLLIN};
@@ -252,8 +278,10 @@ static void serve_clients(int listener, int from_main)
 		}
 		if (poll(fds, 2 + CLIENTS, wait) < 0 && errno != EINTR)
 			return;
-		if (fds[1].revents && !hear(from_main))
+		if (fds[1].revents && !hear(from_main)) {
+			answer_last();
 			return;
+		}
 		now = now_ms();
 		for (i = 0; i < CLIENTS; i++) {
 			struct client *c = &clients[i];
@@ -264,7 +292,7 @@ static void serve_clients(int listener, int from_main)
 				read_request(c);
 			else if (fds[2 + i].revents)
 				write_answer(c);
-			else if (!patience(c, now))
+			else if (!c->last && !patience(c, now))
 				out_of_time(c);
 		}
 		if (fds[0].revents)

@@ -390,6 +390,31 @@ static void stuck_clients(void **state)
 	close(fds[0]);
 }
 
+/* One who asks for the end gets the numbers when the device has ended, however long that takes. */
+static void last_numbers(void **state)
+{
+	static const char request[] = "GET /end HTTP/1.0\r\n\r\n";
+	pid_t pid = started(NULL, NULL, NULL, NULL);
+	struct pollfd waiting = {.fd = connect_to(beside), .events = POLLIN};
+	int gone = connect_to(beside), chatty = connect_to(beside);
+	const char *text;
+
+	(void)state;
+	assert_int_equal(write(gone, request, strlen(request)), strlen(request));
+	close(gone);
+	/* Whoever says more is not served. */
+	assert_int_equal(write(chatty, request, strlen(request)), strlen(request));
+	assert_int_equal(write(waiting.fd, request, strlen(request)), strlen(request));
+	assert_non_null(strstr(ask("GET /metrics HTTP/1.0\r\n\r\n"), "200 OK"));
+	assert_int_equal(write(chatty, request, strlen(request)), strlen(request));
+	assert_string_equal(read_all(chatty), "");
+	assert_int_equal(poll(&waiting, 1, 0), 0);
+	end(pid);
+	text = read_all(waiting.fd);
+	assert_int_equal(strncmp(text, "HTTP/1.0 200 OK\r\n", 17), 0);
+	assert_non_null(strstr(text, "\nqcuda_device{vm=\"vm7\""));
+}
+
 /* Others find the socket by its whole path, whatever folder the device was started in. */
 static void relative_path(void **state)
 {
@@ -476,6 +501,7 @@ int main(void)
 		cmocka_unit_test(answers),
 		cmocka_unit_test(jail_of_its_own),
 		cmocka_unit_test(stuck_clients),
+		cmocka_unit_test(last_numbers),
 		cmocka_unit_test(relative_path),
 		cmocka_unit_test(killed),
 		cmocka_unit_test(restarted),
