@@ -404,6 +404,7 @@ pack_guest() {
 		echo "share=$(quote "$share") volumes=${volume_host:+1}"
 		echo "other_root=${other_root:+1}"
 		echo "vulkan=${vulkan:+1}"
+		echo "address=$(guest_address)"
 		echo "module=$use_module"
 		echo "module_args=$(quote "${module_args[*]}")"
 	} >"$tmp/stage/qcu/run/conf"

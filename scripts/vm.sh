@@ -53,11 +53,11 @@ confined() {
 			! -name dev ! -name proc ! -name run ! -name sys -print0)
 	fi
 	umask "$user_umask"
-	[ -n "$sandbox" ] || guarded "$@"
+	[ -n "$sandbox" ] || guarded "${to_network[@]}" "$@"
 	if [ -n "$verbose" ] && [ "$("$confine" --version-of-landlock)" -lt 2 ]; then
 		note "this kernel has no Landlock: QEMU is kept from no file that $(id -un) may open"
 	fi
-	guarded setpriv "${rights[@]}" "$confine" "${files[@]}" "$@"
+	guarded "${to_network[@]}" setpriv "${rights[@]}" "$confine" "${files[@]}" "$@"
 }
 
 alive() {
@@ -219,6 +219,10 @@ name_of() {
 }
 
 start_device() {
+	if [ -n "$job_folder" ]; then
+		connect_job
+		return
+	fi
 	local cmd=("$device" --socket "$tmp/qcu.sock" --gpu "$gpu" --map "$map" --sessions "$sessions")
 	[ -z "$verbose" ] || cmd+=(--verbose)
 	cmd+=(--name "$(name_of "${name:-${disk:-${script:-${args[0]}}}}")")
@@ -232,6 +236,7 @@ start_device() {
 await_device() {
 	for _ in {1..1500}; do
 		[ ! -S "$tmp/qcu.sock" ] || return 0
+		[ -z "$job_folder" ] || die "the job's devices are gone from $job_folder"
 		alive "$device_pid" || break
 		sleep 0.02
 	done
@@ -322,6 +327,8 @@ start_vm() {
 		q+=(-accel tcg,thread=single -cpu max,-erms,-fsrm)
 	fi
 	share_args
+	network_args
+	start_hub
 	if [ -n "$use_device" ]; then
 		q+=(-chardev "socket,id=qcu,path=$t/qcu.sock")
 		# The general device gets the numbers that ours has by itself: docs/vm/qemu.md.
@@ -409,7 +416,7 @@ check_time() {
 
 check_health() {
 	checked=${EPOCHREALTIME/./}
-	if [ -n "$use_device" ] && ! alive "$device_pid"; then
+	if [ -n "$use_device" ] && [ -z "$job_folder" ] && ! alive "$device_pid"; then
 		fail 'qcu-device has died' "$tmp/device.log"
 	fi
 	# The exit code of the output process says why it has ended. 0: QEMU has closed the pipe,
@@ -454,7 +461,8 @@ finish_vm() {
 	wait "$stdout_pid" "$stderr_pid" 2>/dev/null || true
 	stdout_pid='' stderr_pid=''
 	say_lost
-	if [ -n "$use_device" ]; then
+	await_hub
+	if [ -n "$device_pid" ]; then
 		for _ in {1..500}; do
 			alive "$device_pid" || break
 			sleep 0.02

@@ -46,6 +46,7 @@ options() {
 		  --preload           with --root: load our libcudart before all other libraries, for
 		                      programs whose own search path leads to another one
 		  --opencl            take PoCL along, also if PROGRAM does not name libOpenCL.so.1
+		  --net               in a step of a job of Slurm: a network between the VMs of its tasks
 		  --vulkan[=SIZE]     a GPU for Vulkan, too; SIZE is how much of its memory the guest can
 		                      map at once (default 1G)
 		  --render-node FILE  with --vulkan: which GPU, /dev/dri/renderD128 for example; none for
