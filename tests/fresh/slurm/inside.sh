@@ -77,7 +77,7 @@ set_up() {
 	done
 	mkdir -p /etc/slurm /etc/qcuda /var/log/slurm /var/lib/slurm/{slurmctld,slurmd-n1,slurmd-n2}
 	chown slurm /var/log/slurm /var/lib/slurm/slurmctld
-	sed '/^\(NodeName\|PartitionName\)=/d' /qcuda/scripts/slurm/slurm.conf.example >/etc/slurm/slurm.conf
+	sed '/^\(NodeName\|PartitionName\)=/d' /usr/share/doc/qcuda-host/examples/slurm.conf.example >/etc/slurm/slurm.conf
 	cat >>/etc/slurm/slurm.conf <<-'END'
 		ClusterName=test
 		SlurmctldHost=slurm-test(127.0.0.1)
@@ -101,7 +101,7 @@ set_up() {
 		NodeName=n2 NodeAddr=127.0.0.1 NodeHostname=slurm-test Port=17002 CPUs=4 RealMemory=4000 Gres=qcuda:2,qcuda_mem:1G,qcuda_share:100
 		PartitionName=test Nodes=ALL Default=YES DefMemPerNode=800
 	END
-	sed 's/gpu\[1-2\]/n[1-2]/; s/Count=4$/Count=2/; s/Count=64G/Count=1G/' /qcuda/scripts/slurm/gres.conf.example >/etc/slurm/gres.conf
+	sed 's/gpu\[1-2\]/n[1-2]/; s/Count=4$/Count=2/; s/Count=64G/Count=1G/' /usr/share/doc/qcuda-host/examples/gres.conf.example >/etc/slurm/gres.conf
 	# Nothing here uses control groups, but slurmd looks which ones the machine has, and does not start where both are.
 	echo 'CgroupPlugin=cgroup/v1' >/etc/slurm/cgroup.conf
 	echo 'OPTIONS="--gpu soft" DEFAULT_MEM=256M' >/etc/qcuda/slurm.conf
