@@ -49,7 +49,7 @@ $(GUEST_OBJECTS)/%.o: %.cu tests/guest/check.h | deps
 
 # Programs of libraries that have no kernel of their own. As a CUDA program nvcc would read them twice, for host and
 # GPU. Their templates compute what is expected, and the compiler needs long for more than -O1.
-PLAIN_PROGRAMS := $(filter-out cufft_%,$(basename $(notdir $(shell grep -L -e __global__ -e __device__ -e '<<<' $(LIBRARY_SRCS)))))
+PLAIN_PROGRAMS := $(basename $(notdir $(shell grep -L -e __global__ -e __device__ -e '<<<' $(LIBRARY_SRCS))))
 $(PLAIN_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): $(GUEST_OBJECTS)/%.o: %.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
 	$(RUN) $(NVCC_TEST) -x c++ -O1 -Itests/guest $(GUEST_FLAGS) -c -o $@ $<

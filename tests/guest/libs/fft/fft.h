@@ -160,6 +160,8 @@ static inline cufftResult execute(cufftHandle plan, Z *in, double *out)
 	return cufftExecZ2D(plan, raw(in), out);
 }
 
+/* For programs with kernels; the others are compiled as C++ alone. */
+#ifdef __CUDACC__
 static inline __device__ cufftComplex times(cufftComplex a, cufftComplex b)
 {
 	return cuCmulf(a, b);
@@ -178,6 +180,7 @@ template <typename T> static __global__ void multiply(T *rows, const T *by, int 
 	if (i < all)
 		rows[i] = times(rows[i], by[i % length]);
 }
+#endif
 
 /* Blocks of 256 threads, one thread for each element. */
 static inline int blocks(size_t n)
