@@ -6,6 +6,7 @@
 #define _GNU_SOURCE /* struct ucred */
 #include <errno.h>
 #include <getopt.h>
+#include <grp.h>
 #include <stdarg.h>
 #include <signal.h>
 #include <stdio.h>
@@ -83,6 +84,7 @@ static const char usage[] =
 	"  --name NAME            what to call the VM (the socket's name)\n"
 	"  --metrics PATH         serve numbers there, for qcu top and Prometheus; none: do not\n"
 	"                         (the path of --socket with .metrics at its end)\n"
+	"  --metrics-group GROUP  let members of this group read the numbers, too\n"
 	"  --verbose              say when sessions begin and end\n"
 	"  --trace                one line for each command\n"
 	"  --version, --help\n"
@@ -316,12 +318,21 @@ static const char *name_of(const char *path)
 	return i ? name : "vm";
 }
 
+static gid_t group_named(const char *name)
+{
+	const struct group *g = getgrnam(name);
+
+	if (!g)
+		die_usage("--metrics-group %s: there is no such group", name);
+	return g->gr_gid;
+}
+
 /*
  * Starts to serve metrics. The default place is not asked for, so that it cannot be had is no
  * reason to go without the device.
  */
 static void begin_metrics(const struct device_options *opt, const char *path, const char *metrics,
-			  const char *name, char **argv)
+			  const char *name, gid_t group, char **argv)
 {
 	struct board_device dev = {.name = name,
 				   .gpu = opt->plugin ? "cuda" : "soft",
@@ -337,7 +348,7 @@ static void begin_metrics(const struct device_options *opt, const char *path, co
 	await_socket_path(metrics ? metrics : beside);
 	if (metrics)
 		free_socket_path("metrics", metrics);
-	why = metrics_start(metrics ? metrics : beside, &dev, &opt->jail, argv);
+	why = metrics_start(metrics ? metrics : beside, group, &dev, &opt->jail, argv);
 	if (why && metrics)
 		die_usage("--metrics %s: %s", metrics, why);
 	if (why)
@@ -498,6 +509,7 @@ int main(int argc, char **argv)
 		{"trace", no_argument, NULL, 't'},
 		{"name", required_argument, NULL, 'N'},
 		{"metrics", required_argument, NULL, 'M'},
+		{"metrics-group", required_argument, NULL, 'G'},
 		{"version", no_argument, NULL, 'V'},
 		{"pin-limit", required_argument, NULL, 'l'},
 		{"help", no_argument, NULL, 'h'},
@@ -512,6 +524,7 @@ int main(int argc, char **argv)
 	enum gpu gpu = GPU_AUTO;
 	const char *path = NULL, *name = NULL, *metrics = NULL, *why;
 	struct jail qemu = {.named = false};
+	gid_t group = METRICS_NO_GROUP;
 	bool open_gpu = false;
 	int fd = -1, prewarm = -1, o, rc;
 
@@ -616,6 +629,9 @@ int main(int argc, char **argv)
 		case 'M':
 			metrics = optarg;
 			break;
+		case 'G':
+			group = group_named(optarg);
+			break;
 		case 'V':
 			printf("qcu-device, wire version %u, backend abi %u\n", QCU_WIRE_VERSION,
 			       BE_ABI);
@@ -650,7 +666,7 @@ int main(int argc, char **argv)
 	begin_sharing(&opt, &share, name);
 	if (path)
 		free_socket_path("socket", path);
-	begin_metrics(&opt, path, metrics, name, argv);
+	begin_metrics(&opt, path, metrics, name, group, argv);
 	why = memwatch_start(&opt);
 	if (why)
 		fprintf(stderr, "qcu-device: device memory is not watched: %s\n", why);

@@ -363,8 +363,8 @@ static bool make_absolute(const char *path, char *out, size_t size)
 	return snprintf(out + n, size - n, "/%s", path) < (int)(size - n);
 }
 
-/* Returns the listening socket, or -1 with a reason. Only this user may connect. */
-static int listen_at(const char *path, const char **why)
+/* Returns the listening socket, or -1 with a reason. Only this user and this group may connect. */
+static int listen_at(const char *path, gid_t group, const char **why)
 {
 	char whole[sizeof(address.sun_path)];
 	mode_t mask;
@@ -382,6 +382,13 @@ static int listen_at(const char *path, const char **why)
 	mask = umask(0177);
 	rc = fd < 0 ? -1 : bind(fd, (struct sockaddr *)&address, sizeof(address));
 	umask(mask);
+	if (!rc && group != METRICS_NO_GROUP &&
+	    (lchown(address.sun_path, (uid_t)-1, group) || chmod(address.sun_path, 0660))) {
+		*why = strerror(errno);
+		unlink(address.sun_path);
+		close(fd);
+		return -1;
+	}
 	if (rc || listen(fd, 64)) {
 		*why = strerror(errno);
 		if (fd >= 0)
@@ -391,15 +398,15 @@ static int listen_at(const char *path, const char **why)
 	return fd;
 }
 
-const char *metrics_start(const char *path, const struct board_device *dev, const struct jail *jail,
-			  char **argv)
+const char *metrics_start(const char *path, gid_t group, const struct board_device *dev,
+			  const struct jail *jail, char **argv)
 {
 	const char *why = NULL;
 	int listener, ends[2];
 	pid_t pid;
 
 	device = *dev;
-	listener = listen_at(path, &why);
+	listener = listen_at(path, group, &why);
 	if (listener < 0)
 		return why;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {

@@ -2,6 +2,7 @@
 /* The socket with a device's metrics: where it is, whose it is, and who may disturb whom. */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -257,6 +258,28 @@ static void only_its_user_may_connect(void **state)
 	end(pid);
 }
 
+static void its_group_may_connect(void **state)
+{
+	const struct group *g = getgrgid(getegid());
+	char text[4096];
+	struct stat st;
+	int err, code;
+	pid_t pid;
+
+	(void)state;
+	pid = start(&err, "--metrics-group", "no such group", NULL, NULL);
+	code = program_finish(pid, err, text, sizeof(text));
+	if (code != 2 || !strstr(text, "there is no such group"))
+		fail_msg("code %d, %s", code, text);
+	assert_non_null(g);
+	pid = started("--metrics-group", g->gr_name, NULL, NULL);
+	assert_int_equal(stat(beside, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0660);
+	assert_int_equal(st.st_uid, geteuid());
+	assert_int_equal(st.st_gid, getegid());
+	end(pid);
+}
+
 static void stale_socket_is_replaced(void **state)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
@@ -497,6 +520,7 @@ int main(void)
 		cmocka_unit_test(default_place_is_taken),
 		cmocka_unit_test(none_asked_for),
 		cmocka_unit_test(only_its_user_may_connect),
+		cmocka_unit_test(its_group_may_connect),
 		cmocka_unit_test(stale_socket_is_replaced),
 		cmocka_unit_test(answers),
 		cmocka_unit_test(jail_of_its_own),
