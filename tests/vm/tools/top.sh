@@ -92,7 +92,8 @@ threading.Thread(target=serve_rising).start()
 for name, answer in (("garbage", b"\0\1\2 no metrics\n" * 100), ("silent", b""), ("evil", evil)):
     threading.Thread(target=serve, args=(name, answer)).start()
 END
-pids+=($!)
+fake=$!
+pids+=("$fake")
 for s in garbage silent evil rising; do
 	until [ -S "$tmp/$s.metrics" ]; do sleep 0.05; done
 done
@@ -152,20 +153,20 @@ import re, sys
 assert end == "" and lines.pop() == "# EOF"
 text, kinds, seen, family = r'"(?:[^"\\]|\\[\\"n])*"', {}, set(), None
 for line in lines:
-    head = re.fullmatch(r"# (TYPE|HELP) ([a-z_]+) (.+)", line)
+    head = re.fullmatch(r"# (TYPE|UNIT|HELP) ([a-z_]+) (.+)", line)
     if head and head[1] == "TYPE":
         family = head[2]
         assert family not in kinds and head[3] in ("gauge", "counter"), line
         kinds[family] = head[3]
     elif head:
-        assert head[2] == family, line
+        assert head[2] == family and (head[1] == "HELP" or family.endswith("_" + head[3])), line
     else:
         sample = re.fullmatch(rf"([a-z0-9_]+)({{[a-z]+={text}(?:,[a-z]+={text})*}}) [0-9]+", line)
         assert sample and sample[1] == family + ("_total" if kinds[family] == "counter" else ""), line
         assert (sample[1], sample[2]) not in seen, line
         seen.add((sample[1], sample[2]))
 assert "qcuda_evil" not in kinds and len(seen) > 8
-assert ("qcuda_calls_total", r'{vm="?[31mevil?",device="1",command="a\"} 1nx{"}') in seen, seen
+assert ("qcuda_calls_total", r'{vm="?[31mevil?",device="%s",command="a\"} 1nx{"}' % sys.argv[2]) in seen, seen
 try:
     from prometheus_client.openmetrics import parser
     print(len(list(parser.text_string_to_metric_families("\n".join(lines + ["# EOF", ""])))), "families read by prometheus_client")
@@ -173,7 +174,7 @@ except ImportError:
     pass
 print("good")
 END
-expect_host openmetrics-is-right 0 '^good$' python3 "$tmp/openmetrics.py" "$tmp/openmetrics"
+expect_host openmetrics-is-right 0 '^good$' python3 "$tmp/openmetrics.py" "$tmp/openmetrics" "$fake"
 # It knows the older form only, in which a family has the name of its samples.
 if command -v promtool >/dev/null; then
 	awk '$2 == "TYPE" && $4 == "counter" { counter[$3] = 1 } /^#/ && counter[$3] { $3 = $3 "_total" } { print }' \
@@ -230,8 +231,9 @@ if [ "$(id -u)" -eq 0 ]; then
 	serve alone "$tmp/alone.sock"
 	chmod 711 "$tmp"
 	# Not every user may read the checkout.
-	install -m 755 scripts/top "$tmp/top"
-	nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups "$tmp/top")
+	mkdir "$tmp/scripts"
+	cp -r scripts/top scripts/metrics "$tmp/scripts/"
+	nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups "$tmp/scripts/top")
 	expect_host another-users-device 1 'Permission denied' \
 		"${nobody[@]}" --once --device "$tmp/alone.sock"
 	expect_host no-device-of-this-user 1 'no device of this user runs here; qcu run starts one' \
