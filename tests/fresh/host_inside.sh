@@ -46,7 +46,7 @@ install() {
 	local need
 	apt-get -q update
 	mapfile -t need < <(for p in host qemu; do dpkg-deb -f /packages/qcuda-"$p"_*.deb Depends; done |
-		tr ',' '\n' | sed 's/([^)]*)//; s/ //g')
+		tr ',' '\n' | sed 's/|.*//; s/([^)]*)//; s/ //g')
 	apt-get -q -y --no-install-recommends install "${need[@]}" man-db
 	files >/root/before
 	apt-get -q -y --no-install-recommends install /packages/*.deb
@@ -68,6 +68,19 @@ until_there() {
 	bad "qcu-device@web does not run"
 }
 
+# numbers LINE: waits until qcu-metrics says this line.
+numbers() {
+	local i
+	for ((i = 0; i < 600 * ${QCU_SLOW:-1}; i++)); do
+		python3 -c 'import urllib.request as r; print(r.urlopen("http://127.0.0.1:9754/metrics").read().decode())' >$log 2>&1 &&
+			grep -x -e "$1" $log >/dev/null && return
+		sleep 0.1
+	done
+	cat $log
+	systemctl status --no-pager -l qcu-metrics
+	bad "the numbers have no line $1"
+}
+
 use() {
 	local pid name
 	export HOME=/root TMPDIR=/tmp PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
@@ -84,7 +97,7 @@ use() {
 	must "qcu check" qcu check /programs/vector_add
 
 	step "the unit"
-	mkdir -p /etc/qcuda
+	[ "$(stat -c '%a %U:%G' /etc/qcuda)" = '755 root:root' ] || bad "/etc/qcuda: $(stat -c '%a %U:%G' /etc/qcuda)"
 	echo 'OPTIONS=--gpu soft --sessions 4' >/etc/qcuda/web.conf
 	must "it does not start" systemctl enable --now qcu-device@web
 	until_there 0
@@ -92,6 +105,25 @@ use() {
 	says 1 'Read-only file system' nsenter --mount --target "$(device_pid)" touch /usr/touched
 	says 0 'VM web .*waits for QEMU' qcu top --once
 	says 0 'our QEMU is there' qcu doctor
+
+	step "another VM, its limits, and the numbers of both"
+	[ "$(stat -c '%a %G' /run/qcuda/web.sock.metrics)" = '660 qcuda-metrics' ] ||
+		bad "metrics: $(stat -c '%a %G' /run/qcuda/web.sock.metrics)"
+	echo 'OPTIONS=--gpu soft --sessions 3 --limit vm-device-memory=64M' >/etc/qcuda/train.conf
+	must "they do not start" systemctl start qcu-device@train qcu-metrics
+	numbers 'qcuda_sessions_limit{vm="train",device="[0-9]*"} 3'
+	numbers 'qcuda_sessions_limit{vm="web",device="[0-9]*"} 4'
+	sed -i 's/--sessions 3/--sessions 5/' /etc/qcuda/train.conf
+	must "it does not start again" systemctl restart qcu-device@train
+	numbers 'qcuda_sessions_limit{vm="train",device="[0-9]*"} 5'
+	says 0 '^[1-9][0-9]*$' stat -c %u "/proc/$(systemctl show -p MainPID --value qcu-metrics)"
+	says 1 'Permission denied' setpriv --reuid 65534 --regid 65534 --clear-groups qcu top --once --device /run/qcuda/web.sock
+	echo 'OPTIONS=--gpu soft --sessions 99' >/etc/qcuda/train.conf
+	must "it does not start again" systemctl restart qcu-device@train
+	numbers 'qcuda_up{socket="/run/qcuda/web.sock.metrics"} 1'
+	says 0 'sessions 99: a number from 1 to 63 is wanted' journalctl -u qcu-device@train --no-pager -q
+	must "they do not stop" systemctl stop qcu-device@train qcu-metrics
+	rm /etc/qcuda/train.conf
 
 	step "a VM"
 	pid=$(device_pid)
