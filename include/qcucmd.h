@@ -32,7 +32,7 @@
  * compare it at QCU_IOC_HELLO, the driver and the device at probe. When the numbers differ, both
  * are printed.
  */
-#define QCU_WIRE_VERSION 10u
+#define QCU_WIRE_VERSION 11u
 
 /* ---- virtio ---- */
 

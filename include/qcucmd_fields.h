@@ -765,18 +765,22 @@ struct qcu_fault {
 };
 QCU_ASSERT(sizeof(struct qcu_fault) == 1592, "faults");
 
-/* A program that has used a device, and its memory there. */
+/*
+ * A program that has used a device, its memory there, and in percent of the time how busy it has
+ * kept the device (kernels) and its memory.
+ */
 struct qcu_vm_user {
 	__u32 pid;
-	__u32 rsvd;
+	__u8 busy, busy_memory;
+	__u16 rsvd;
 	__u64 bytes;
 };
 #define QCU_VM_USERS 63u
 struct qcu_vm_use_desc {
 	__u64 total; /* what all programs of the VM may have of the device */
 	__u64 used;
-	__u32 count; /* of users */
-	__u32 rsvd;
+	__u32 count;	/* of users */
+	__u32 busy_age; /* how busy they were so many milliseconds ago, and 1 more; 0: not known */
 	struct qcu_vm_user user[QCU_VM_USERS];
 };
 QCU_ASSERT(sizeof(struct qcu_vm_use_desc) == 24 + 16 * QCU_VM_USERS, "what the VM uses");

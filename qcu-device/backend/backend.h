@@ -41,6 +41,12 @@ struct be_graph;
 struct be_link;
 struct be_phys;
 
+enum be_busy {
+	BE_BUSY_NOT, /* work that only waits */
+	BE_BUSY_KERNELS,
+	BE_BUSY_COPIES,
+};
+
 struct be_options {
 	uint64_t vram;	      /* bytes of memory of each soft device; 0: the backend chooses */
 	unsigned int gpus;    /* number of soft devices; 0: 1 */
@@ -81,6 +87,11 @@ struct be_options {
 	 * the backend holds no lock.
 	 */
 	bool (*charge_device)(void *ctx, unsigned int dev, int64_t bytes);
+	/*
+	 * Called when a piece of work begins and ends on a device, by a backend that runs the work
+	 * itself (soft). NULL: nobody wants to know.
+	 */
+	void (*busy)(void *ctx, unsigned int dev, enum be_busy kind, bool begins);
 	void *charge_ctx;
 };
 

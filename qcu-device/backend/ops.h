@@ -36,7 +36,10 @@ BE_SOFT_OP(uint64_t, memory, const struct be_options *opt)
 BE_OP_OF(int, device_count, struct be *be, unsigned int *count)
 BE_OP_OF(int, versions, struct be *be, uint32_t *driver, uint32_t *runtime)
 BE_OP(device_desc, struct be *be, unsigned int dev, struct qcu_device_desc *desc)
-/* The values of QCU_SENSORS, and a bit for each that is known. Without it NVML is asked. */
+/*
+ * The values of QCU_SENSORS, and a bit for each that is known. Without it NVML is asked. With it
+ * options.busy is told what keeps a device busy.
+ */
 BE_SOFT_OP(void, sensors, struct be *be, unsigned int dev, uint32_t *known, uint32_t *value)
 BE_OP(device_sync, struct be *be, unsigned int dev)
 BE_OP(device_reset, struct be *be, unsigned int dev)

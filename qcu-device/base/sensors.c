@@ -38,9 +38,15 @@ void sensors_check(struct gpu_sensors *g, enum sensors_for whose)
 	}
 }
 
-void sensors_put(struct sensors *s, unsigned int slot, uint64_t bus, const struct gpu_sensors *g)
+void sensors_put(struct sensors *s, unsigned int slot, uint64_t bus, const struct gpu_sensors *g,
+		 const struct gpu_work *shares)
 {
-	unsigned int i;
+	unsigned int i, kind;
+
+	for (i = 0; i < BUSY_SESSIONS; i++)
+		for (kind = 0; kind < BUSY_KINDS; kind++)
+			atomic_store(&s->gpu[slot].share[i][kind], shares->of[i].of[kind]);
+	atomic_store(&s->gpu[slot].shares_known, shares->known);
 
 	for (i = 0; i < QCU_SENSOR_COUNT; i++)
 		atomic_store(&s->gpu[slot].value[i], g->value[i]);
@@ -78,4 +84,24 @@ bool sensors_get(struct sensors *s, uint64_t bus, uint64_t now, struct gpu_senso
 			g->value[i] = atomic_load(&s->gpu[slot].value[i]);
 	}
 	return true;
+}
+
+uint64_t sensors_shares(const struct sensors *s, uint64_t bus, uint64_t now, struct gpu_work *to)
+{
+	uint64_t taken = s && atomic_load(&s->on) ? atomic_load(&s->taken) : 0;
+	unsigned int slot, i, kind;
+
+	memset(to, 0, sizeof(*to));
+	/* As above. */
+	if (!is_within(taken, now + 1, SENSORS_OLD_MS))
+		return 0;
+	for (slot = 0; slot < SENSORS_GPUS; slot++) {
+		if (atomic_load(&s->gpu[slot].bus) != bus)
+			continue;
+		to->known = atomic_load(&s->gpu[slot].shares_known);
+		for (i = 0; i < BUSY_SESSIONS; i++)
+			for (kind = 0; kind < BUSY_KINDS; kind++)
+				to->of[i].of[kind] = atomic_load(&s->gpu[slot].share[i][kind]);
+	}
+	return taken < now ? now - taken : 0;
 }

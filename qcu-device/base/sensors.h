@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "include/qcucmd.h"
+#include "qcu-device/base/busy.h"
 
 enum sensors_for {
 	SENSORS_OWN, /* what the VM itself does, the clocks, the driver's version: the default */
@@ -32,6 +33,12 @@ struct gpu_sensors {
 	uint32_t value[QCU_SENSOR_COUNT];
 };
 
+/* How busy each session keeps a GPU, and whether that is known. */
+struct gpu_work {
+	bool known;
+	struct busy_percent of[BUSY_SESSIONS];
+};
+
 struct sensors {
 	_Atomic bool on;	 /* numbers come */
 	_Atomic uint64_t wanted; /* when a mirror last wanted them, in ms; no mirror is trusted */
@@ -39,6 +46,8 @@ struct sensors {
 	struct {
 		_Atomic uint64_t bus; /* sensors_bus(), and a bit above: there is one */
 		_Atomic uint32_t known, value[QCU_SENSOR_COUNT];
+		_Atomic bool shares_known;
+		_Atomic uint8_t share[BUSY_SESSIONS][BUSY_KINDS];
 	} gpu[SENSORS_GPUS];
 };
 
@@ -55,7 +64,8 @@ uint64_t sensors_now(void);
 void sensors_check(struct gpu_sensors *g, enum sensors_for whose);
 
 /* The main process: writes what is known of the GPU in this place. */
-void sensors_put(struct sensors *s, unsigned int slot, uint64_t bus, const struct gpu_sensors *g);
+void sensors_put(struct sensors *s, unsigned int slot, uint64_t bus, const struct gpu_sensors *g,
+		 const struct gpu_work *shares);
 /* Has a mirror wanted numbers lately? */
 bool sensors_wanted(const struct sensors *s, uint64_t now);
 
@@ -64,5 +74,10 @@ bool sensors_wanted(const struct sensors *s, uint64_t now);
  * known.
  */
 bool sensors_get(struct sensors *s, uint64_t bus, uint64_t now, struct gpu_sensors *g);
+/*
+ * A mirror: how busy the sessions kept the GPU, as far as that has been asked for lately. Returns
+ * how many milliseconds ago that was.
+ */
+uint64_t sensors_shares(const struct sensors *s, uint64_t bus, uint64_t now, struct gpu_work *to);
 
 #endif

@@ -33,7 +33,7 @@ void usage_free(struct usage *u)
 void usage_end(struct usage *u, unsigned int session)
 {
 	struct session_usage *p = &u->sessions[session];
-	unsigned int i;
+	unsigned int i, kind;
 
 	for (i = 0; i < LIMIT_KINDS; i++) {
 		atomic_store(&p->used[i], 0);
@@ -42,6 +42,8 @@ void usage_end(struct usage *u, unsigned int session)
 	for (i = 0; i < USAGE_DEVICES; i++) {
 		atomic_store(&p->memory[i], 0);
 		atomic_store(&p->opened[i], 0);
+		for (kind = 0; kind < BUSY_KINDS; kind++)
+			atomic_store(&p->busy[i][kind].v, 0);
 	}
 	for (i = 0; i < QCU_OP_COUNT; i++)
 		atomic_store(&p->counts.calls[i], 0);
@@ -70,6 +72,7 @@ void budget_init(struct budget *b, const struct limits *limits, struct usage *vm
 		 unsigned int session)
 {
 	memset(b, 0, sizeof(*b));
+	pthread_mutex_init(&b->busy_lock, NULL);
 	b->usage = &b->own;
 	b->vm = vm;
 	if (limits)
@@ -113,9 +116,37 @@ unsigned int budget_users(const struct budget *b, unsigned int device, struct us
 		if (!(atomic_load(&p->devices) >> device & 1))
 			continue;
 		users[count].pid = atomic_load(&p->pid);
+		users[count].session = i;
 		users[count++].bytes = atomic_load(&p->memory[device]);
 	}
 	return count;
+}
+
+void budget_busy(struct budget *b, unsigned int device, enum busy_kind kind, bool begins)
+{
+	struct busy_time *t = &b->usage->busy[device][kind];
+
+	pthread_mutex_lock(&b->busy_lock);
+	if (begins && !b->running[device][kind]++)
+		busy_begin(t, busy_now());
+	else if (!begins && !--b->running[device][kind])
+		busy_end(t, busy_now());
+	pthread_mutex_unlock(&b->busy_lock);
+}
+
+void budget_read_busy(const struct budget *b, unsigned int device, struct busy_reading *to)
+{
+	uint64_t now = busy_now();
+	unsigned int i, kind;
+
+	memset(to, 0, BUSY_SESSIONS * sizeof(*to));
+	for (i = b->vm ? 1 : QCU_MAX_SESSIONS; i <= QCU_MAX_SESSIONS; i++) {
+		const struct session_usage *p = b->vm ? &b->vm->sessions[i] : b->usage;
+
+		to[i].pid = atomic_load(&p->pid);
+		for (kind = 0; kind < BUSY_KINDS; kind++)
+			to[i].spent[kind] = busy_spent(&p->busy[device][kind], now);
+	}
 }
 
 /* Memory that its owner has given up, and that this session or all sessions have open. */

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 
 #include "include/qcucmd.h"
+#include "qcu-device/base/busy.h"
 #include "qcu-device/base/counts.h"
 #include "qcu-device/base/limits.h"
 #include "qcu-device/base/sensors.h"
@@ -29,6 +30,7 @@ struct session_usage {
 	_Atomic uint64_t refused[LIMIT_KINDS]; /* how often a limit was in the way */
 	_Atomic uint64_t devices;	       /* a bit for each that the program has used */
 	_Atomic uint32_t pid;		       /* of the guest's program */
+	struct busy_time busy[USAGE_DEVICES][BUSY_KINDS];
 	struct counts counts;
 };
 
@@ -52,6 +54,7 @@ uint64_t usage_sum(struct usage *u, enum limit what, unsigned int device);
  */
 struct usage_user {
 	uint32_t pid;
+	unsigned int session;
 	uint64_t bytes;
 };
 
@@ -68,6 +71,9 @@ struct budget {
 	 */
 	uint64_t (*left)(void *ctx, unsigned int device, unsigned int session);
 	void *left_ctx;
+	/* Pieces of work that run now. */
+	pthread_mutex_t busy_lock;
+	unsigned int running[USAGE_DEVICES][BUSY_KINDS];
 };
 #define BUDGET_ALL UINT32_MAX
 
@@ -83,6 +89,14 @@ void budget_uses(struct budget *b, unsigned int device);
 void budget_leaves(struct budget *b, unsigned int device);
 /* Fills in which programs of the VM use the device: at most QCU_MAX_SESSIONS. Returns how many. */
 unsigned int budget_users(const struct budget *b, unsigned int device, struct usage_user *users);
+
+/* A piece of work begins or ends on the device. */
+void budget_busy(struct budget *b, unsigned int device, enum busy_kind kind, bool begins);
+/*
+ * What all sessions of the VM have kept the device busy: BUSY_SESSIONS readings. A mirror that is
+ * alone has the last of them.
+ */
+void budget_read_busy(const struct budget *b, unsigned int device, struct busy_reading *to);
 
 /* False: a limit is in the way, and nothing has been taken. */
 bool budget_take(struct budget *b, enum limit what, uint64_t n);

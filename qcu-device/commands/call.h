@@ -109,6 +109,7 @@ struct mirror {
 	struct mir_config cfg;
 	struct be *be;
 	struct budget budget;
+	struct busy_meter *meters; /* of each device, or NULL: nobody has asked. Under lock */
 	unsigned int devices;
 	atomic_uint greens_made; /* green contexts, also those that are gone */
 	atomic_bool abandoned;	 /* the backend must not be called any more */

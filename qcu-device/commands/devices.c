@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The commands about devices, threads and the mirror itself. */
+#include <stdlib.h>
+#include <string.h>
+
 #include <stdio.h>
 
 #include "qcu-device/commands/made.h"
@@ -89,6 +92,69 @@ int mir_do_mem_info(struct call *c)
 	return rc;
 }
 
+/* cudaDeviceAttr */
+#define ATTR_PCI_BUS	33
+#define ATTR_PCI_DEVICE 34
+#define ATTR_PCI_DOMAIN 50
+
+/* Other mirrors may have written it. */
+static uint8_t percent(uint8_t share)
+{
+	return share <= 100 ? share : 0;
+}
+
+static uint64_t bus_of(const struct qcu_device_desc *desc)
+{
+	return sensors_bus((uint32_t)desc->attr[ATTR_PCI_DOMAIN],
+			   (uint32_t)desc->attr[ATTR_PCI_BUS],
+			   (uint32_t)desc->attr[ATTR_PCI_DEVICE]);
+}
+
+/* Returns whether the mirror's own meter has shares of a moment ago; if not, it measures now. */
+static bool measure_shares(struct mirror *m, unsigned int device)
+{
+	struct busy_reading now_of[BUSY_SESSIONS];
+	bool there = false;
+
+	pthread_mutex_lock(&m->lock);
+	if (!m->meters)
+		m->meters = calloc(USAGE_DEVICES, sizeof(*m->meters));
+	if (m->meters) {
+		budget_read_busy(&m->budget, device, now_of);
+		there = busy_measure(&m->meters[device], now_of, busy_now());
+	}
+	pthread_mutex_unlock(&m->lock);
+	return there;
+}
+
+/* What the meter has measured last. Returns how many milliseconds ago that was. */
+static uint64_t measured_shares(struct mirror *m, unsigned int device, struct gpu_work *to)
+{
+	uint64_t now = busy_now(), taken = 0;
+	unsigned int i;
+
+	pthread_mutex_lock(&m->lock);
+	if (m->meters)
+		taken = m->meters[device].taken;
+	to->known = taken && now - taken <= BUSY_MOST_US;
+	for (i = 0; to->known && i < BUSY_SESSIONS; i++)
+		to->of[i] = m->meters[device].session[i].share;
+	pthread_mutex_unlock(&m->lock);
+	return (now - taken) / 1000;
+}
+
+static uint64_t shares_now(struct call *c, const struct qcu_device_desc *desc, struct gpu_work *to)
+{
+	memset(to, 0, sizeof(*to));
+	if (c->m->cfg.sensors == SENSORS_NONE)
+		return 0;
+	if (c->m->cfg.ops->sensors)
+		return measured_shares(c->m, c->cmd->device, to);
+	return c->m->cfg.usage
+		       ? sensors_shares(&c->m->cfg.usage->sensors, bus_of(desc), sensors_now(), to)
+		       : 0;
+}
+
 /* Does not ask the backend for free memory: for that, it would make a context. */
 int mir_do_vm_use(struct call *c)
 {
@@ -96,7 +162,9 @@ int mir_do_vm_use(struct call *c)
 	struct usage_user users[QCU_MAX_SESSIONS];
 	struct qcu_device_desc desc = {0};
 	struct qcu_vm_use_desc use = {0};
+	struct gpu_work shares;
 	unsigned int i;
+	uint64_t age;
 	int rc;
 
 	rc = c->m->cfg.ops->device_desc(c->m->be, c->cmd->device, &desc);
@@ -105,17 +173,40 @@ int mir_do_vm_use(struct call *c)
 	use.total = budget_vm_total(b, desc.total_mem);
 	use.used = budget_vm_used(b, c->cmd->device);
 	use.count = budget_users(b, c->cmd->device, users);
+	age = shares_now(c, &desc, &shares);
+	if (shares.known)
+		use.busy_age = (uint32_t)age + 1;
 	for (i = 0; i < use.count; i++) {
+		const struct busy_percent *of = &shares.of[users[i].session];
+
 		use.user[i].pid = users[i].pid;
 		use.user[i].bytes = users[i].bytes;
+		use.user[i].busy = percent(of->of[BUSY_KERNELS]);
+		use.user[i].busy_memory = percent(of->of[BUSY_COPIES]);
 	}
 	return mir_buf_write(c, 0, &use, sizeof(use));
 }
 
-/* cudaDeviceAttr */
-#define ATTR_PCI_BUS	33
-#define ATTR_PCI_DEVICE 34
-#define ATTR_PCI_DOMAIN 50
+/* The VM's own work: the sum of its sessions' shares. False: they are not known yet. */
+static bool learn_own_work(struct mirror *m, unsigned int device, struct gpu_sensors *g)
+{
+	struct gpu_work shares = {0};
+	unsigned int i, sum[BUSY_KINDS] = {0};
+
+	if (m->cfg.sensors == SENSORS_NONE)
+		return true;
+	if (!measure_shares(m, device))
+		return false;
+	measured_shares(m, device, &shares);
+	for (i = 0; i < BUSY_SESSIONS; i++) {
+		sum[BUSY_KERNELS] += shares.of[i].of[BUSY_KERNELS];
+		sum[BUSY_COPIES] += shares.of[i].of[BUSY_COPIES];
+	}
+	g->value[QCU_SENSOR_busy] = sum[BUSY_KERNELS] < 100 ? sum[BUSY_KERNELS] : 100;
+	g->value[QCU_SENSOR_busy_memory] = sum[BUSY_COPIES] < 100 ? sum[BUSY_COPIES] : 100;
+	g->known |= 1u << QCU_SENSOR_busy | 1u << QCU_SENSOR_busy_memory;
+	return true;
+}
 
 int mir_do_sensors(struct call *c)
 {
@@ -129,14 +220,12 @@ int mir_do_sensors(struct call *c)
 	rc = ops->device_desc(c->m->be, c->cmd->device, &desc);
 	if (rc)
 		return rc;
-	if (ops->sensors)
+	if (ops->sensors) {
 		ops->sensors(c->m->be, c->cmd->device, &g.known, g.value);
-	else if (c->m->cfg.usage)
-		there = sensors_get(&c->m->cfg.usage->sensors,
-				    sensors_bus((uint32_t)desc.attr[ATTR_PCI_DOMAIN],
-						(uint32_t)desc.attr[ATTR_PCI_BUS],
-						(uint32_t)desc.attr[ATTR_PCI_DEVICE]),
-				    sensors_now(), &g);
+		there = learn_own_work(c->m, c->cmd->device, &g);
+	} else if (c->m->cfg.usage) {
+		there = sensors_get(&c->m->cfg.usage->sensors, bus_of(&desc), sensors_now(), &g);
+	}
 	/* Also of what other mirrors may have written. */
 	sensors_check(&g, c->m->cfg.sensors);
 	r->known = there ? g.known : QCU_SENSORS_SOON;

@@ -45,8 +45,34 @@ void board_open(struct board *b, unsigned int session, uint32_t guest_pid, const
 	s->live = true;
 	s->guest_pid = guest_pid;
 	s->since = (uint64_t)time(NULL);
+	s->began = busy_now();
+	s->gpu_time = 0;
 	memset(s->program, 0, sizeof(s->program));
 	memcpy(s->program, program, strnlen(program, sizeof(s->program) - 1));
+	finish_change(b);
+}
+
+uint64_t board_gpu_time(const struct board *b, const struct usage *u, unsigned int session)
+{
+	const struct session_usage *p = &u->sessions[session];
+	const struct board_session *s = &b->session[session];
+	uint64_t now = busy_now(), most = now - s->began, sum = 0, us;
+	unsigned int i;
+
+	if (b->nvml)
+		return s->gpu_time;
+	for (i = 0; s->live && i < USAGE_DEVICES; i++) {
+		us = busy_spent(&p->busy[i][BUSY_KERNELS], now);
+		sum += us < most ? us : most;
+	}
+	return sum;
+}
+
+void board_add_gpu_time(struct board *b, unsigned int session, uint64_t us)
+{
+	begin_change(b);
+	b->nvml = true;
+	b->session[session].gpu_time += us;
 	finish_change(b);
 }
 
@@ -56,6 +82,8 @@ void board_end(struct board *b, struct usage *u, unsigned int session)
 	unsigned int i;
 
 	begin_change(b);
+	b->past.gpu_time += board_gpu_time(b, u, session);
+	b->session[session].gpu_time = 0;
 	b->session[session].live = false;
 	for (i = 0; i < QCU_OP_COUNT; i++)
 		b->past.calls[i] += atomic_load(&p->counts.calls[i]);

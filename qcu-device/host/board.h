@@ -16,6 +16,9 @@ struct board_session {
 	uint32_t guest_pid;
 	char program[17];
 	uint64_t since; /* when it was opened: seconds of the host's clock */
+	uint64_t began; /* the same as busy_now() */
+	/* For how many microseconds its kernels kept GPUs busy, where NVML is asked for that. */
+	uint64_t gpu_time;
 };
 
 /* What the sessions have counted that are over. */
@@ -23,6 +26,7 @@ struct board_past {
 	uint64_t calls[QCU_OP_COUNT];
 	uint64_t n[COUNT_KINDS];
 	uint64_t refused[LIMIT_KINDS];
+	uint64_t gpu_time;
 };
 
 struct board {
@@ -32,6 +36,7 @@ struct board {
 	 */
 	_Atomic uint32_t changes;
 	uint64_t opened; /* sessions so far */
+	bool nvml;	 /* NVML is asked for how long sessions keep GPUs busy */
 	struct board_past past;
 	struct board_session session[QCU_MAX_SESSIONS + 1];
 };
@@ -40,12 +45,20 @@ struct board {
 struct board *board_new(int fd);
 void board_free(struct board *b);
 void board_open(struct board *b, unsigned int session, uint32_t guest_pid, const char *program);
+/*
+ * For how many microseconds the session's kernels have kept GPUs busy: what NVML told, or what the
+ * mirror counted, but for each GPU no more than the session has lasted.
+ */
+uint64_t board_gpu_time(const struct board *b, const struct usage *u, unsigned int session);
+/* NVML told of more. From then on nothing counts that mirrors have counted. */
+void board_add_gpu_time(struct board *b, unsigned int session, uint64_t us);
 /* The session is over and its mirror is gone: its counts become past, and its usage ends. */
 void board_end(struct board *b, struct usage *u, unsigned int session);
 
 /* What stays the same for the life of a device. */
 struct board_device {
 	const char *name, *gpu;
+	bool gpu_time; /* it is known how long sessions keep GPUs busy */
 	int pid;
 	unsigned int sessions;
 };

@@ -22,10 +22,12 @@ struct numbers {
 	uint64_t refused[LIMIT_KINDS];
 	uint64_t used[LIMIT_KINDS];
 	uint64_t memory[USAGE_DEVICES];
+	uint64_t gpu_time;
 };
 
 struct view {
 	FILE *out;
+	const struct board_device *dev;
 	uint64_t opened;
 	struct board_session session[QCU_MAX_SESSIONS + 1];
 	struct numbers of[ALL + 1];
@@ -80,8 +82,11 @@ static void copy_board(struct view *v, const struct board *b, const struct usage
 	for (i = 0; i < COUNT_KINDS; i++)
 		if (counts[i].gauge)
 			sum->n[i] = 0;
-	for (i = 0; i <= QCU_MAX_SESSIONS; i++)
+	sum->gpu_time = b->past.gpu_time;
+	for (i = 0; i <= QCU_MAX_SESSIONS; i++) {
 		add_counts_of_session(sum, &u->sessions[i], &v->of[i]);
+		sum->gpu_time += v->of[i].gpu_time = board_gpu_time(b, u, i);
+	}
 }
 
 static void read_board(struct view *v, const struct board *b, const struct usage *u)
@@ -116,8 +121,8 @@ static void label(FILE *out, const char *text)
 	}
 }
 
-static void print_metric(struct view *v, unsigned int of, const char *metric, const char *labels,
-			 uint64_t n)
+static void print_text(struct view *v, unsigned int of, const char *metric, const char *labels,
+		       const char *number)
 {
 	const struct board_session *s = of == ALL ? NULL : &v->session[of];
 
@@ -129,7 +134,16 @@ static void print_metric(struct view *v, unsigned int of, const char *metric, co
 	} else if (*labels) {
 		fprintf(v->out, "{%s}", labels);
 	}
-	fprintf(v->out, " %" PRIu64 "\n", n);
+	fprintf(v->out, " %s\n", number);
+}
+
+static void print_metric(struct view *v, unsigned int of, const char *metric, const char *labels,
+			 uint64_t n)
+{
+	char number[32];
+
+	snprintf(number, sizeof(number), "%" PRIu64, n);
+	print_text(v, of, metric, labels, number);
 }
 
 static bool is_all_or_live(const struct view *v, unsigned int of)
@@ -190,6 +204,17 @@ static void memory_lines(struct view *v, unsigned int of, unsigned int unused)
 	}
 }
 
+static void time_lines(struct view *v, unsigned int of, unsigned int unused)
+{
+	uint64_t us = v->of[of].gpu_time;
+	char number[32];
+
+	(void)unused;
+	snprintf(number, sizeof(number), "%" PRIu64 ".%06" PRIu64, us / 1000000, us % 1000000);
+	if (v->dev->gpu_time)
+		print_text(v, of, "gpu_seconds_total", "", number);
+}
+
 static void refused_lines(struct view *v, unsigned int of, unsigned int unused)
 {
 	char labels[64];
@@ -242,6 +267,7 @@ void board_print(FILE *out, const struct board_device *dev, const struct board *
 	if (!v)
 		return;
 	v->out = out;
+	v->dev = dev;
 	if (b && u)
 		read_board(v, b, u);
 	head(v, "", "device", true);
@@ -258,6 +284,7 @@ void board_print(FILE *out, const struct board_device *dev, const struct board *
 			both(v, counts[i].metric, counts[i].gauge, count_lines, i);
 	both(v, "calls_total", false, call_lines, 0);
 	both(v, "device_memory_bytes", true, memory_lines, 0);
+	both(v, "gpu_seconds_total", false, time_lines, 0);
 	both(v, "mapped_bytes", true, mapped_lines, 0);
 	both(v, "refused_total", false, refused_lines, 0);
 	free(v);

@@ -30,7 +30,8 @@ struct device_options {
 	unsigned int copiers; /* threads for one large copy, at most one per processor */
 	struct keeper keeper; /* off: the GPUs are not shared by agreement */
 	struct jail jail;
-	bool plugin; /* mirrors load the cuda backend; false: soft, which is linked in */
+	bool gpu_time; /* it is counted how long sessions keep GPUs busy */
+	bool plugin;   /* mirrors load the cuda backend; false: soft, which is linked in */
 	bool verbose;
 	bool trace;
 };

@@ -66,6 +66,8 @@ static const char usage[] =
 	"  --nvml own|full|none   what programs learn through NVML: clocks and what the VM itself\n"
 	"                         does, also temperature, power and what the whole GPU does, or\n"
 	"                         neither (own)\n"
+	"  --gpu-time             ask NVML each second how long programs keep GPUs busy, for the\n"
+	"                         numbers; a software GPU always knows\n"
 	"  --weight N             the VM's share of its GPUs, beside other VMs with work, 1 to\n"
 	"                         10000 (100)\n"
 	"  --max PERCENT          the most of a GPU's time that the VM gets, 1 to 100 (100)\n"
@@ -336,6 +338,7 @@ static void begin_metrics(const struct device_options *opt, const char *path, co
 {
 	struct board_device dev = {.name = name,
 				   .gpu = opt->plugin ? "cuda" : "soft",
+				   .gpu_time = opt->gpu_time,
 				   .pid = getpid(),
 				   .sessions = opt->sessions};
 	char beside[sizeof(((struct sockaddr_un *)NULL)->sun_path) + sizeof(METRICS_SUFFIX)];
@@ -492,6 +495,7 @@ int main(int argc, char **argv)
 		{"copiers", required_argument, NULL, 'k'},
 		{"vram", required_argument, NULL, 'r'},
 		{"gpus", required_argument, NULL, 'c'},
+		{"gpu-time", no_argument, NULL, 'Z'},
 		{"libraries", required_argument, NULL, 'B'},
 		{"nvml", required_argument, NULL, 'O'},
 		{"weight", required_argument, NULL, 'G'},
@@ -597,6 +601,9 @@ int main(int argc, char **argv)
 		case 'c':
 			opt.be.gpus = parse_number_option("gpus", optarg, 1, 64);
 			break;
+		case 'Z':
+			opt.gpu_time = true;
+			break;
 		case 'u':
 			if (!jail_user(&opt.jail, optarg))
 				die_usage("--user %s: an ordinary user's name or number is wanted",
@@ -656,6 +663,7 @@ int main(int argc, char **argv)
 
 	choose_backend(&opt, gpu, open_gpu);
 	opt.prewarm = prewarm >= 0 ? (unsigned int)prewarm : opt.plugin;
+	opt.gpu_time |= !opt.plugin;
 	opt.jail.gpu = opt.plugin;
 	if (!jail_check(&opt.jail))
 		return DEVICE_EXIT_FAILURE;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What NVML says. A process outside of all mirrors asks it, and reads nothing that a guest or a
- * mirror has written. There are two reasons to ask:
+ * mirror has written. There are three reasons to ask:
  *
  * What each process uses of each GPU's memory, as the driver counts it. A mirror counts what it
  * allocates for the guest, but not what libraries and kernels take, and a mirror that has been
@@ -9,6 +9,9 @@
  *
  * What the VM's programs may know of the GPUs (base/sensors.h): if --nvml lets them, and while they
  * ask. The numbers of this VM's own work are those of the processes that are its mirrors.
+ *
+ * How long each session keeps GPUs busy, with --gpu-time: the main process adds up the shares of
+ * each second and puts the sum on the board, which no mirror can write.
  *
  * The main process ends a session that uses more of a GPU than its limit and the allowance
  * (library-memory) together, or, if all sessions of the VM use too much, the one that uses most
@@ -60,6 +63,7 @@ struct report {
 #define ASK_NOTHING 1u
 #define ASK_MEMORY  2u
 #define ASK_SENSORS 4u
+#define ASK_TIME    8u
 
 /* Of NVML, whose header is not needed to build this. */
 #define NO_VALUE  UINT64_MAX
@@ -289,6 +293,18 @@ static void ask_of_all(void *device, struct gpu_sensors *g)
 	learn(g, QCU_SENSOR_power_limit, good, n);
 }
 
+/* Several shares of one process would count twice. */
+static bool has_later_share(const struct process_rates *shares, unsigned int n, unsigned int i)
+{
+	unsigned int k;
+
+	for (k = 0; k < n; k++)
+		if (shares[k].pid == shares[i].pid && (shares[k].when > shares[i].when ||
+						       (shares[k].when == shares[i].when && k > i)))
+			return true;
+	return false;
+}
+
 /* How busy each process has kept the GPU since the last question. */
 static bool ask_shares(void *device, uint32_t gpu, struct report *r)
 {
@@ -302,7 +318,11 @@ static bool ask_shares(void *device, uint32_t gpu, struct report *r)
 	if (rc)
 		return false;
 	for (i = 0; i < n && i < USES && r->count < USES; i++) {
-		struct use *u = add_use(r, shares[i].pid, gpu);
+		struct use *u;
+
+		if (has_later_share(shares, n < USES ? n : USES, i))
+			continue;
+		u = add_use(r, shares[i].pid, gpu);
 
 		u->busy = shares[i].sm;
 		u->busy_memory = shares[i].memory;
@@ -313,7 +333,7 @@ static bool ask_shares(void *device, uint32_t gpu, struct report *r)
 }
 
 static void ask_sensors(void **devices, unsigned int count, const struct device_options *opt,
-			struct report *r)
+			bool only_time, struct report *r)
 {
 	unsigned int i;
 
@@ -323,12 +343,13 @@ static void ask_sensors(void **devices, unsigned int count, const struct device_
 		g->bus = place_of(devices[i], &opt->jail.gpus);
 		if (!g->bus)
 			continue;
+		g->shares = ask_shares(devices[i], i, r);
+		if (only_time)
+			continue;
 		ask_clocks(devices[i], &g->sensors);
 		ask_driver(&g->sensors);
 		if (opt->sensors == SENSORS_ALL)
 			ask_of_all(devices[i], &g->sensors);
-		else
-			g->shares = ask_shares(devices[i], i, r);
 	}
 }
 
@@ -385,8 +406,8 @@ watch_for_main(int from_main, const struct device_options *opt)
 		report.asked = what;
 		if (what & ASK_MEMORY)
 			why = ask_nvml(devices, count, &report);
-		if (!why && what & ASK_SENSORS)
-			ask_sensors(devices, count, opt, &report);
+		if (!why && what & (ASK_SENSORS | ASK_TIME))
+			ask_sensors(devices, count, opt, !(what & ASK_SENSORS), &report);
 		if (!why && send(from_main, &report, sizeof(report), MSG_NOSIGNAL) < 0)
 			_exit(0);
 	}
@@ -410,7 +431,7 @@ const char *memwatch_start(const struct device_options *opt)
 	watches_memory = l.session[LIMIT_LIBRARY_MEMORY] != LIMIT_NONE &&
 			 (l.session[LIMIT_DEVICE_MEMORY] != LIMIT_NONE ||
 			  l.vm[LIMIT_DEVICE_MEMORY] != LIMIT_NONE);
-	if (!opt->plugin || (!watches_memory && opt->sensors == SENSORS_NONE))
+	if (!opt->plugin || (!watches_memory && opt->sensors == SENSORS_NONE && !opt->gpu_time))
 		return NULL;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return strerror(errno);
@@ -544,27 +565,50 @@ void memwatch_ask(struct device *d)
 		byte |= ASK_MEMORY;
 	if (d->opt->sensors != SENSORS_NONE && sensors_wanted(&d->usage->sensors, sensors_now()))
 		byte |= ASK_SENSORS;
+	if (d->opt->gpu_time)
+		byte |= ASK_TIME;
 	asked = send(to_process, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
 }
 
-/* Adds up what the VM's own processes do. */
-static void add_shares(const struct device *d, const struct report *r, uint32_t gpu,
-		       struct gpu_sensors *g)
+static void add_share(uint8_t *to, uint32_t percent)
 {
-	uint64_t busy = 0, memory = 0;
-	uint32_t i;
+	uint32_t sum = *to + (percent < 100 ? percent : 100);
 
-	for (i = 0; i < r->count; i++) {
-		if (r->use[i].gpu != gpu || !session_of(d, &r->use[i]))
-			continue;
-		busy += r->use[i].busy;
-		memory += r->use[i].busy_memory;
-	}
-	learn(g, QCU_SENSOR_busy, true, busy < 100 ? (uint32_t)busy : 100);
-	learn(g, QCU_SENSOR_busy_memory, true, memory < 100 ? (uint32_t)memory : 100);
+	*to = sum < 100 ? (uint8_t)sum : 100;
 }
 
-static void show_sensors(struct device *d, struct report *r)
+/* What the processes of each session do on this GPU. */
+static void add_shares(const struct device *d, const struct report *r, uint32_t gpu,
+		       struct gpu_work *s)
+{
+	uint32_t i;
+
+	memset(s, 0, sizeof(*s));
+	s->known = r->gpu[gpu].bus && r->gpu[gpu].shares;
+	for (i = 0; s->known && i < r->count; i++) {
+		unsigned int q = r->use[i].gpu == gpu ? session_of(d, &r->use[i]) : 0;
+
+		if (!q)
+			continue;
+		add_share(&s->of[q].of[BUSY_KERNELS], r->use[i].busy);
+		add_share(&s->of[q].of[BUSY_COPIES], r->use[i].busy_memory);
+	}
+}
+
+/* Without --nvml full programs learn what the VM's own sessions do together. */
+static void learn_from_shares(const struct gpu_work *s, struct gpu_sensors *g)
+{
+	uint8_t sum[BUSY_KINDS] = {0};
+	unsigned int q, kind;
+
+	for (q = 0; q < BUSY_SESSIONS; q++)
+		for (kind = 0; kind < BUSY_KINDS; kind++)
+			add_share(&sum[kind], s->of[q].of[kind]);
+	learn(g, QCU_SENSOR_busy, s->known, sum[BUSY_KERNELS]);
+	learn(g, QCU_SENSOR_busy_memory, s->known, sum[BUSY_COPIES]);
+}
+
+static void show_sensors(struct device *d, struct report *r, const struct gpu_work *shares)
 {
 	struct sensors *s = &d->usage->sensors;
 	uint32_t i;
@@ -572,17 +616,40 @@ static void show_sensors(struct device *d, struct report *r)
 	for (i = 0; i < GPUS; i++) {
 		struct watched_gpu *g = &r->gpu[i];
 
-		if (g->bus && g->shares)
-			add_shares(d, r, i, &g->sensors);
+		if (d->opt->sensors != SENSORS_ALL)
+			learn_from_shares(&shares[i], &g->sensors);
 		sensors_check(&g->sensors, d->opt->sensors);
-		sensors_put(s, i, g->bus, &g->sensors);
+		sensors_put(s, i, g->bus, &g->sensors, &shares[i]);
 	}
 	atomic_store(&s->taken, sensors_now());
+}
+
+/*
+ * A share is of the time since the last report, as far as NVML looks back. What was before the
+ * first one is not known.
+ */
+#define LOOKS_BACK_US 2000000u
+
+static void add_gpu_time(struct device *d, const struct gpu_work *shares)
+{
+	static uint64_t last;
+	uint64_t now = busy_now(), us = last ? now - last : 0, sum;
+	unsigned int q, gpu;
+
+	last = now;
+	if (us > LOOKS_BACK_US)
+		us = LOOKS_BACK_US;
+	for (q = 1; q <= d->opt->sessions; q++) {
+		for (gpu = 0, sum = 0; gpu < GPUS; gpu++)
+			sum += us * shares[gpu].of[q].of[BUSY_KERNELS] / 100;
+		board_add_gpu_time(d->board, q, sum);
+	}
 }
 
 static void heard(struct device *d, unsigned int queue)
 {
 	static struct report r;
+	static struct gpu_work shares[GPUS];
 	ssize_t n = recv(to_process, &r, sizeof(r), MSG_DONTWAIT);
 	uint32_t i, gpus = 0;
 
@@ -596,13 +663,19 @@ static void heard(struct device *d, unsigned int queue)
 				 n == (ssize_t)sizeof(r) && *r.failed
 					 ? r.failed
 					 : "the process that asks has ended");
+		if (d->opt->gpu_time)
+			complain("GPU time is not counted: NVML is not asked any more");
 		device_unwatch(d, to_process);
 		memwatch_stop();
 		atomic_store(&d->usage->sensors.on, false);
 		return;
 	}
+	for (i = 0; i < GPUS; i++)
+		add_shares(d, &r, i, &shares[i]);
 	if (r.asked & ASK_SENSORS)
-		show_sensors(d, &r);
+		show_sensors(d, &r, shares);
+	if (r.asked & ASK_TIME)
+		add_gpu_time(d, shares);
 	if (!(r.asked & ASK_MEMORY))
 		return;
 	for (i = 0; i < r.count; i++)

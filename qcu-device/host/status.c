@@ -22,6 +22,12 @@ static void line(const char *who, enum limit what, unsigned int device, uint64_t
 		limit_text(what, limit, most, sizeof(most)), met);
 }
 
+static void time_line(const char *who, uint64_t us)
+{
+	fprintf(stderr, "qcu-device: %s: GPU time: %" PRIu64 ".%03" PRIu64 " s\n", who,
+		us / 1000000, us / 1000 % 1000);
+}
+
 static void session(struct device *d, unsigned int queue, const struct limits *l)
 {
 	const struct session *s = &d->session[queue];
@@ -37,13 +43,15 @@ static void session(struct device *d, unsigned int queue, const struct limits *l
 	for (i = 0; i < LIMIT_KINDS; i++)
 		if (p->used[i] || (p->refused[i] && i != LIMIT_DEVICE_MEMORY))
 			line(who, (enum limit)i, 0, p->used[i], l->session[i], p->refused[i]);
+	if (d->opt->gpu_time)
+		time_line(who, board_gpu_time(d->board, d->usage, queue));
 }
 
 void status_print(struct device *d)
 {
 	struct limits l = d->opt->limits;
 	unsigned int q, i, dev, live = 0;
-	uint64_t ram = 0, used;
+	uint64_t ram = 0, spent = d->board->past.gpu_time, used;
 
 	limits_default(&l);
 	for (i = 0; i < d->mem.count; i++)
@@ -54,7 +62,10 @@ void status_print(struct device *d)
 			continue;
 		live++;
 		session(d, q, &l);
+		spent += board_gpu_time(d->board, d->usage, q);
 	}
+	if (d->opt->gpu_time)
+		time_line("VM", spent);
 	for (dev = 0; dev < USAGE_DEVICES; dev++) {
 		used = usage_sum(d->usage, LIMIT_DEVICE_MEMORY, dev);
 		if (used)

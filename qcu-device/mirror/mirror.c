@@ -103,6 +103,7 @@ static void free_mirror(struct mirror *m)
 	pthread_mutex_destroy(&m->pool_lock);
 	pthread_mutex_destroy(&m->share_lock);
 	pthread_mutex_destroy(&m->lock);
+	free(m->meters);
 	free(m);
 }
 
@@ -150,6 +151,14 @@ static bool charge_device(void *mirror, unsigned int device, int64_t bytes)
 	return true;
 }
 
+static void count_busy_time(void *mirror, unsigned int device, enum be_busy kind, bool begins)
+{
+	struct mirror *m = mirror;
+
+	budget_busy(&m->budget, device, kind == BE_BUSY_COPIES ? BUSY_COPIES : BUSY_KERNELS,
+		    begins);
+}
+
 bool mir_take_request(struct mirror *m, size_t bytes)
 {
 	return budget_take(&m->budget, LIMIT_QUEUED, bytes);
@@ -192,6 +201,7 @@ static void begin_budget(struct mirror *m)
 	cfg->options.charge_queue = charge_queue;
 	cfg->options.charge_module = charge_module;
 	cfg->options.charge_device = charge_device;
+	cfg->options.busy = count_busy_time;
 	cfg->options.charge_ctx = m;
 	if (cfg->ops->memory && cfg->usage && l->vm[LIMIT_DEVICE_MEMORY] == LIMIT_NONE)
 		l->vm[LIMIT_DEVICE_MEMORY] = cfg->ops->memory(&cfg->options);

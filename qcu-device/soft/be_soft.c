@@ -147,6 +147,7 @@ int soft_open(struct be **out, const struct be_options *opt)
 	be->verbose = opt->verbose;
 	be->charge_queue = opt->charge_queue;
 	be->charge_module = opt->charge_module;
+	be->busy = opt->busy;
 	be->charge_ctx = opt->charge_ctx;
 	be->check = soft_check_wanted();
 	if (!read_sm(&be->sm) || !soft_watchdog_limit(opt->kernel_seconds, &be->timeout)) {

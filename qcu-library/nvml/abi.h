@@ -142,6 +142,13 @@ typedef struct {
 	unsigned int gpu, memory;
 } nv_rates;
 
+/* when: microseconds since 1970. The others: percent. */
+typedef struct {
+	unsigned int pid;
+	unsigned long long when;
+	unsigned int sm, memory, encoder, decoder;
+} nv_process_busy;
+
 typedef struct {
 	unsigned int version;
 	nv_sensor sensor;

@@ -65,6 +65,8 @@ nv_return nvmlDeviceGetApplicationsClock(nv_device_t device, nv_clock clock, uns
 nv_return nvmlDeviceGetDefaultApplicationsClock(nv_device_t device, nv_clock clock,
 						unsigned int *mhz);
 nv_return nvmlDeviceGetUtilizationRates(nv_device_t device, nv_rates *rates);
+nv_return nvmlDeviceGetProcessUtilization(nv_device_t device, nv_process_busy *list,
+					  unsigned int *count, unsigned long long since);
 nv_return nvmlDeviceGetTemperature(nv_device_t device, nv_sensor sensor, unsigned int *celsius);
 nv_return nvmlDeviceGetTemperatureV(nv_device_t device, nv_temperature *temperature);
 nv_return nvmlDeviceGetPowerUsage(nv_device_t device, unsigned int *milliwatts);

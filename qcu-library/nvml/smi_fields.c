@@ -223,6 +223,41 @@ static nv_return read_process_name(const struct smi_subject *of, char *text)
 	return NV_SUCCESS;
 }
 
+/* How busy the program keeps the GPU: nvidia-smi has no such field. */
+static nv_return read_process_rates(const struct smi_subject *of, nv_rates *to)
+{
+	nv_process_busy list[SMI_PROCESSES];
+	unsigned int count = SMI_PROCESSES, i;
+	nv_return err = nvmlDeviceGetProcessUtilization(of->device, list, &count, 0);
+
+	*to = (nv_rates){0};
+	/* Programs that do nothing are not in the list. */
+	if (err == NV_NOT_FOUND)
+		return NV_SUCCESS;
+	for (i = 0; !err && i < count; i++)
+		if (list[i].pid == of->process->pid)
+			*to = (nv_rates){list[i].sm, list[i].memory};
+	return err;
+}
+
+static nv_return read_process_busy(const struct smi_subject *of, char text[SMI_TEXT])
+{
+	nv_rates rates;
+	nv_return err = read_process_rates(of, &rates);
+
+	snprintf(text, SMI_TEXT, "%u", rates.gpu);
+	return err;
+}
+
+static nv_return read_process_busy_memory(const struct smi_subject *of, char text[SMI_TEXT])
+{
+	nv_rates rates;
+	nv_return err = read_process_rates(of, &rates);
+
+	snprintf(text, SMI_TEXT, "%u", rates.memory);
+	return err;
+}
+
 static nv_return read_process_memory(const struct smi_subject *of, char *text)
 {
 	snprintf(text, SMI_TEXT, "%llu", MEBIBYTES(of->process->bytes));
@@ -343,6 +378,8 @@ const struct smi_field smi_app_fields[] = {
 	{"gpu_bus_id", NULL, NULL, false, read_bus_id},
 	{"gpu_serial", NULL, NULL, false, NULL},
 	{"gpu_uuid", NULL, NULL, false, read_uuid},
+	{"utilization.gpu", NULL, "%", true, read_process_busy},
+	{"utilization.memory", NULL, "%", true, read_process_busy_memory},
 	{"pid", NULL, NULL, true, read_pid},
 	{"process_name", "name", NULL, false, read_process_name},
 	{"used_gpu_memory", "used_memory", "MiB", true, read_process_memory},

@@ -3,6 +3,7 @@
 #ifndef QCUL_NVML_STATE_H
 #define QCUL_NVML_STATE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,6 +16,7 @@
 /* A handle points to one of these. They stay the same from the first nvmlInit on. */
 struct nv_device {
 	struct qcu_device_desc desc;
+	_Atomic unsigned long long measured; /* when the last shares of programs were; 0: never */
 };
 
 nv_return qcul_nvml_init(bool without_gpus);

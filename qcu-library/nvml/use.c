@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What this VM uses of a device: its memory, and its programs. Other VMs and the host's programs
- * are not seen.
+ * What this VM uses of a device: its memory, its programs, and how busy these keep it. Other VMs
+ * and the host's programs are not seen.
  */
+#include <stdatomic.h>
+#include <time.h>
+
 #include "qcu-library/nvml/api.h"
 #include "qcu-library/nvml/state.h"
 
@@ -104,6 +107,73 @@ nv_return nvmlDeviceGetComputeRunningProcesses_v3(nv_device_t device, unsigned i
 						  nv_process *list)
 {
 	return processes(device, count, NULL, list);
+}
+
+/* Shares are measured at least this far apart, in microseconds. */
+#define MEASURED_APART 100000u
+
+/* When the shares were measured. The answer tells in milliseconds; all answers about one
+ * measurement must say the same.
+ */
+static unsigned long long time_of_shares(nv_device_t device, unsigned int age_ms)
+{
+	unsigned long long last = atomic_load(&device->measured), when;
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	when = (unsigned long long)t.tv_sec * 1000000 + (unsigned long long)t.tv_nsec / 1000 -
+	       age_ms * 1000ull;
+	if (when - last < MEASURED_APART || last - when < MEASURED_APART)
+		return last;
+	atomic_store(&device->measured, when);
+	return when;
+}
+
+/*
+ * The programs that kept the device busy when that was last measured, if it was after `since`. So
+ * that a list has room for the next answer, too, the room that is asked for is for all that there
+ * can be.
+ */
+nv_return nvmlDeviceGetProcessUtilization(nv_device_t device, nv_process_busy *list,
+					  unsigned int *count, unsigned long long since)
+{
+	nv_return err = qcul_nvml_check(device);
+	struct qcu_vm_use_desc use;
+	struct qcu_sensors now;
+	unsigned long long when;
+	unsigned int i, n = 0;
+
+	if (err)
+		return err;
+	if (!count)
+		return NV_INVALID_ARGUMENT;
+	/* This has them measured. */
+	err = qcul_nvml_sensors(device, &now);
+	if (!err)
+		err = qcul_nvml_use(device, &use);
+	if (!err && !use.busy_age)
+		err = NV_NOT_SUPPORTED;
+	if (err)
+		return err;
+	when = time_of_shares(device, use.busy_age - 1);
+	for (i = 0; i < use.count && when > since; i++)
+		n += use.user[i].busy || use.user[i].busy_memory;
+	if (!n)
+		return NV_NOT_FOUND;
+	if (!list || *count < n) {
+		*count = QCU_VM_USERS;
+		return NV_INSUFFICIENT_SIZE;
+	}
+	for (i = n = 0; i < use.count; i++)
+		if (use.user[i].busy || use.user[i].busy_memory)
+			list[n++] = (nv_process_busy){
+				.pid = use.user[i].pid,
+				.when = when,
+				.sm = use.user[i].busy,
+				.memory = use.user[i].busy_memory,
+			};
+	*count = n;
+	return NV_SUCCESS;
 }
 
 /* No program uses graphics, and none a server of MPS. */

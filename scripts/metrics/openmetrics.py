@@ -21,6 +21,7 @@ FAMILIES = {
     "errors": ("counter", "Commands that ended with an error."),
     "registered_bytes": ("gauge", "Guest memory that is registered with the GPU."),
     "chunks": ("gauge", "Chunks of guest memory that are mapped."),
+    "gpu_seconds": ("counter", "For how long kernels kept GPUs busy."),
     "mapped_bytes": ("gauge", "Guest memory that is mapped."),
     "device_memory_bytes": ("gauge", "Memory of each GPU in use."),
     "refused": ("counter", "How often a limit was in the way."),

@@ -29,4 +29,5 @@ typedef nvmlClockId_t nv_clock_id;
 typedef nvmlTemperatureSensors_t nv_sensor;
 typedef nvmlTemperature_t nv_temperature;
 typedef nvmlUtilization_t nv_rates;
+typedef nvmlProcessUtilizationSample_t nv_process_busy;
 #include "qcu-library/nvml/api.h"

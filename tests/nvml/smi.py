@@ -20,7 +20,7 @@ USUAL = {
     "pci.bus_id": "00000000:0[12]:00.0", "gpu_bus_id": "00000000:0[12]:00.0", "pci.domain": "0x0000",
     "pci.bus": "0x0[12]", "pci.device": "0x00", "pci.device_id": "0x[0-9A-F]{8}", "pci.sub_device_id": "0x[0-9A-F]{8}",
     "memory.total": "4096 MiB", "memory.used": "0 MiB", "memory.free": "4096 MiB", "memory.reserved": r"\[N/A\]",
-    "utilization.gpu": "50 %", "utilization.memory": "25 %", "temperature.gpu": "40", "temperature.memory": r"\[N/A\]",
+    "utilization.gpu": "0 %", "utilization.memory": "0 %", "temperature.gpu": "40", "temperature.memory": r"\[N/A\]",
     "power.draw": "100.00 W", "power.limit": r"\d+\.\d\d W", "enforced.power.limit": r"\d+\.\d\d W",
     "power.default_limit": r"\[N/A\]", "power.max_limit": r"\[N/A\]", "clocks.gr": "1000 MHz", "clocks.sm": "1000 MHz",
     "clocks.mem": "1600 MHz", "clocks.video": "1000 MHz", "clocks.max.sm": "1000 MHz", "clocks.max.memory": "1600 MHz",
@@ -72,7 +72,7 @@ def pages():
     assert {len(line) for line in table if line} == {91}, "a line of the table is longer:\n" + "\n".join(table)
     run(out=r"^\| QCU-SMI 580.65.06 +Driver Version: 580.65.06 +CUDA Version: 13\.\d +\|$")
     run(out=r"^\|   1  qCUDA software GPU +N/A  \|   00000000:02:00.0 Off \| +N/A \|$")
-    run(out=r"^\| N/A   40C +N/A +100W / +\d+W \| +0MiB / +4096MiB \| +50% +Default \|$")
+    run(out=r"^\| N/A   40C +N/A +100W / +\d+W \| +0MiB / +4096MiB \| +0% +Default \|$")
     run(out="No running processes found")
     run(nvml="none", out=r"^\| N/A   N/A   N/A +N/A / +N/A \| +0MiB / +4096MiB \| +N/A +Default \|$")
     uuids = re.findall(r"^GPU [01]: qCUDA software GPU \(UUID: (GPU-[0-9a-f-]{36})\)$", run("-L"), re.M)
@@ -102,8 +102,8 @@ def rows():
     # Shorter names stand for the long ones, as in nvidia-smi.
     wanted = "--query-gpu=clocks.sm, gpu_name,temperature.gpu,utilization.gpu"
     run(wanted, "--format=csv",
-        out=r"^clocks\.current\.sm \[MHz\], name, temperature\.gpu, utilization\.gpu \[%\]\n1000 MHz, qCUDA software GPU, 40, 50 %$")
-    run(wanted, "--format", "csv, noheader, nounits", out=r"\A1000, qCUDA software GPU, 40, 50\n1000")
+        out=r"^clocks\.current\.sm \[MHz\], name, temperature\.gpu, utilization\.gpu \[%\]\n1000 MHz, qCUDA software GPU, 40, 0 %$")
+    run(wanted, "--format", "csv, noheader, nounits", out=r"\A1000, qCUDA software GPU, 40, 0\n1000")
     run("--query-compute-apps=pid,name,used_memory", "--format=csv",
         out=r"\Apid, process_name, used_gpu_memory \[MiB\]\n\Z")
     for asked, some in ("gpu", USUAL), ("compute-apps", ["pid", "process_name", "used_gpu_memory", "gpu_uuid"]):
@@ -112,7 +112,7 @@ def rows():
 
     object_ = json.loads(run("--json", nvml="own"))
     gpu = object_["gpus"][1]
-    assert (gpu["index"], gpu["memory.total"], gpu["utilization.gpu"], gpu["power.draw"]) == (1, 4096, 50, None)
+    assert (gpu["index"], gpu["memory.total"], gpu["utilization.gpu"], gpu["power.draw"]) == (1, 4096, 0, None)
     assert gpu["processes"] == [] and gpu["pci.bus_id"] == "00000000:02:00.0"
     assert json.loads(run("--json", "-i", "0"))["gpus"][0]["power.draw"] == 100
 
@@ -127,7 +127,7 @@ def again():
     assert lines == ["index, name\n"] + 3 * ["0, qCUDA software GPU\n"], lines
     lines = run("dmon", "-c", "1").splitlines()
     assert lines[0].split()[:4] == ["#", "gpu", "pwr", "gtemp"] and len(lines) == 4, lines
-    assert lines[3].split() == ["1", "100", "40", "-", "50", "25", "-", "-", "-", "-", "1600", "1000"], lines
+    assert lines[3].split() == ["1", "100", "40", "-", "0", "0", "-", "-", "-", "-", "1600", "1000"], lines
     assert {len(line) for line in lines} == {len(lines[0])}, lines
     lines = run("dmon", "-c", "2", "-d", "1", "-s", "um", "-i", "1").splitlines()
     assert len(lines) == 4 and lines[2] == lines[3] and lines[0].split()[2:] == "sm mem enc dec jpg ofa fb".split(), lines

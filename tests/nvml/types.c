@@ -108,6 +108,14 @@ SIZE(nv_rates, nvmlUtilization_t);
 FIELD(nv_rates, gpu, nvmlUtilization_t, gpu);
 FIELD(nv_rates, memory, nvmlUtilization_t, memory);
 
+SIZE(nv_process_busy, nvmlProcessUtilizationSample_t);
+FIELD(nv_process_busy, pid, nvmlProcessUtilizationSample_t, pid);
+FIELD(nv_process_busy, when, nvmlProcessUtilizationSample_t, timeStamp);
+FIELD(nv_process_busy, sm, nvmlProcessUtilizationSample_t, smUtil);
+FIELD(nv_process_busy, memory, nvmlProcessUtilizationSample_t, memUtil);
+FIELD(nv_process_busy, encoder, nvmlProcessUtilizationSample_t, encUtil);
+FIELD(nv_process_busy, decoder, nvmlProcessUtilizationSample_t, decUtil);
+
 SIZE(nv_temperature, nvmlTemperature_t);
 FIELD(nv_temperature, version, nvmlTemperature_t, version);
 FIELD(nv_temperature, sensor, nvmlTemperature_t, sensorType);

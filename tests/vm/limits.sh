@@ -34,10 +34,10 @@ smi() {
 	done
 }
 
-# hold GATE: starts a sleeper, which ends when GATE is closed. Sets $pid.
+# hold GATE NUMBER [KIND]: starts a sleeper, which ends when GATE is closed. Sets $pid.
 hold() {
 	mkfifo "/tmp/$1"
-	sleeper <"/tmp/$1" >"/tmp/$1.said" &
+	sleeper $3 <"/tmp/$1" >"/tmp/$1.said" &
 	eval "exec $2>/tmp/$1"
 	until grep -q ready "/tmp/$1.said"; do usleep 50000; done
 	read -r _ pid <"/tmp/$1.said"
@@ -68,6 +68,24 @@ exec 6>&-
 until [ "$(grep -c . /sys/kernel/debug/qcuda/sessions)" -eq 1 ]; do usleep 50000; done
 smi ' 1MiB / +512MiB ' " $one +C +sleeper +1MiB [|]$"
 ! grep -q " $pid  *C" $log || why="$why a dead program is in the list"
+exec 5>&-
+wait
+[ -z "$why" ] && pass || fail "$why"
+
+# While a kernel of one program runs, this program alone keeps the GPU busy, all the time.
+begin smi-busy
+why=
+hold idle 5
+one=$pid
+ask='--query-gpu=utilization.gpu,utilization.memory --format=csv,noheader'
+smi '^0 %, 0 %$'
+hold kernel 6 kernel
+smi '^100 %, 0 %$'
+ask='--query-compute-apps=pid,utilization.gpu,utilization.memory --format=csv,noheader'
+smi "^$one, 0 %, 0 %$" "^$pid, 100 %, 0 %$"
+exec 6>&-
+ask='--query-gpu=utilization.gpu --format=csv,noheader'
+smi '^0 %$'
 exec 5>&-
 wait
 [ -z "$why" ] && pass || fail "$why"

@@ -205,7 +205,8 @@ int soft_copy_box(struct be *be, const struct be_box *box, struct be_stream *s)
 	w = malloc(sizeof(*w) + (aside ? bytes : 0));
 	if (!w)
 		return QCU_ERR_MemoryAllocation;
-	w->work = (struct soft_work){.run = box_run, .free = soft_work_free};
+	w->work =
+		(struct soft_work){.run = box_run, .busy = BE_BUSY_COPIES, .free = soft_work_free};
 	w->be = be;
 	w->box = *box;
 	if (aside) {

@@ -46,7 +46,8 @@ static int submit_copy(struct be_stream *s, void *to, const void *from, size_t l
 
 	if (!c)
 		return QCU_ERR_MemoryAllocation;
-	c->work = (struct soft_work){.run = copy_run, .free = soft_work_free};
+	c->work =
+		(struct soft_work){.run = copy_run, .busy = BE_BUSY_COPIES, .free = soft_work_free};
 	c->be = s->be;
 	c->to = to;
 	c->from = from;
@@ -178,7 +179,8 @@ int soft_mem_set(struct be *be, const struct be_memset *m, struct be_stream *s)
 	w = malloc(sizeof(*w));
 	if (!w)
 		return QCU_ERR_MemoryAllocation;
-	w->work = (struct soft_work){.run = fill_run, .free = soft_work_free};
+	w->work =
+		(struct soft_work){.run = fill_run, .busy = BE_BUSY_COPIES, .free = soft_work_free};
 	w->be = be;
 	w->m = *m;
 	return soft_submit(s, &w->work, bytes <= SMALL ? SOFT_SMALL : SOFT_QUEUE, NULL);

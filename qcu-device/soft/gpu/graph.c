@@ -32,6 +32,7 @@ struct item {
 	uint8_t type;
 	bool off;
 	struct soft_work *work; /* NULL: nothing */
+	struct soft_device *dev;
 	struct be_event *event;
 	struct be_cond *cond;
 	void (*fn)(void *arg);
@@ -231,7 +232,7 @@ static int do_node(struct launch *l, uint32_t i)
 		return 0;
 	pthread_mutex_unlock(&be->lock);
 	if (it->work)
-		err = it->work->run(it->work);
+		err = soft_run_work(it->dev, it->work);
 	else
 		it->fn(it->arg);
 	pthread_mutex_lock(&be->lock);
@@ -479,6 +480,7 @@ static int make_item(struct be *be, const struct be_node *n, struct item **out)
 	if (!it)
 		return QCU_ERR_MemoryAllocation;
 	it->refs = 1;
+	it->dev = &be->dev[n->dev];
 	it->type = n->type;
 	it->off = n->off;
 	if (n->type == QCU_NODE_RECORD || n->type == QCU_NODE_WAIT) {

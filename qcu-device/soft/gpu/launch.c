@@ -348,7 +348,8 @@ int soft_launch(struct be *be, struct be_kernel *k, const struct be_launch *l, s
 	w = malloc(sizeof(*w) + l->param_bytes);
 	if (!w)
 		return QCU_ERR_MemoryAllocation;
-	w->work = (struct soft_work){.run = kernel_launch_run, .free = soft_work_free};
+	w->work = (struct soft_work){
+		.run = kernel_launch_run, .busy = BE_BUSY_KERNELS, .free = soft_work_free};
 	w->work.bytes = (uint32_t)l->param_bytes;
 	w->be = be;
 	w->ptx = ptx;

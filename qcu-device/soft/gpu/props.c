@@ -337,7 +337,7 @@ int soft_device_desc(struct be *be, unsigned int dev, struct qcu_device_desc *de
 
 /*
  * Numbers that a GPU may have which always runs at its highest clocks: a program that asks sees
- * something, and none of it says anything of the host.
+ * something, and none of it says anything of the host. How busy it is, the mirror knows.
  */
 void soft_sensors(struct be *be, unsigned int dev, uint32_t *known, uint32_t *value)
 {
@@ -350,12 +350,11 @@ void soft_sensors(struct be *be, unsigned int dev, uint32_t *known, uint32_t *va
 	value[QCU_SENSOR_clock_sm] = value[QCU_SENSOR_app_sm] = value[QCU_SENSOR_clock_video] = sm;
 	value[QCU_SENSOR_clock_memory] = value[QCU_SENSOR_app_memory] = memory;
 	value[QCU_SENSOR_driver] = QCU_DRIVER(580, 65, 6);
-	value[QCU_SENSOR_busy] = 50;
-	value[QCU_SENSOR_busy_memory] = 25;
 	value[QCU_SENSOR_celsius] = 40;
 	value[QCU_SENSOR_milliwatts] = 100000;
 	value[QCU_SENSOR_power_limit] = 250000;
-	*known = (1u << QCU_SENSOR_COUNT) - 1;
+	*known = ((1u << QCU_SENSOR_COUNT) - 1) &
+		 ~(1u << QCU_SENSOR_busy | 1u << QCU_SENSOR_busy_memory);
 }
 
 bool soft_env_attribute(void *ctx, uint32_t attr, int32_t *value)

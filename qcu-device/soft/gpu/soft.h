@@ -307,6 +307,7 @@ struct be {
 	unsigned int calls;	  /* host functions and waits for values that are not done */
 	bool (*charge_queue)(void *ctx, int64_t bytes);
 	bool (*charge_module)(void *ctx, int64_t bytes);
+	void (*busy)(void *ctx, unsigned int dev, enum be_busy kind, bool begins);
 	void *charge_ctx;
 	uint64_t issued;       /* numbers all work in the order of submission */
 	_Atomic int sticky;    /* the error that ended this instance, or 0; set once */
@@ -385,6 +386,7 @@ struct soft_work {
 	uint64_t order; /* its number in the instance */
 	int (*run)(struct soft_work *w);
 	void (*free)(struct soft_work *w); /* called with be->lock held */
+	enum be_busy busy;		   /* what it keeps the device busy with */
 	bool always;			   /* runs after an error, too */
 	bool kept;			   /* it is kept in a graph */
 	uint32_t bytes;			   /* bytes allocated in addition to the struct */
@@ -447,6 +449,8 @@ enum soft_how {
  */
 int soft_submit(struct be_stream *s, struct soft_work *w, enum soft_how how,
 		const struct soft_ticket *extra);
+/* Runs the work, and tells what it keeps the device busy with. */
+int soft_run_work(struct soft_device *dev, struct soft_work *w);
 /*
  * Waits for room in the queue; call it before submitting work. If queued work takes too much
  * memory, the caller waits until some of it is done; CUDA's queues have a limited size, too. But if

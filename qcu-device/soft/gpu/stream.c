@@ -202,6 +202,21 @@ static bool runnable(const struct soft_work *w)
 	return true;
 }
 
+int soft_run_work(struct soft_device *dev, struct soft_work *w)
+{
+	struct be *be = dev->be;
+	bool counts = be->busy && w->busy != BE_BUSY_NOT;
+	enum be_busy kind = w->busy;
+	int err;
+
+	if (counts)
+		be->busy(be->charge_ctx, dev->index, kind, true);
+	err = w->run(w);
+	if (counts)
+		be->busy(be->charge_ctx, dev->index, kind, false);
+	return err;
+}
+
 static void *worker(void *arg)
 {
 	struct be_stream *s = arg;
@@ -225,7 +240,7 @@ static void *worker(void *arg)
 				continue;
 			}
 			pthread_mutex_unlock(&be->lock);
-			err = w->run(w);
+			err = soft_run_work(s->dev, w);
 			pthread_mutex_lock(&be->lock);
 		}
 		s->head = w->next;
@@ -293,7 +308,7 @@ int soft_submit_locked(struct be_stream *s, struct soft_work *w, enum soft_how h
 		s->last = n;
 		s->oldest = w->order;
 		pthread_mutex_unlock(&be->lock);
-		err = w->run(w);
+		err = soft_run_work(s->dev, w);
 		pthread_mutex_lock(&be->lock);
 		finish_work(s, w, err);
 		if (s->head)

@@ -189,6 +189,7 @@ cublasStatus_t soft_blas(cublasHandle_t h, struct blas_call *b)
 	if (!w)
 		return CUBLAS_STATUS_ALLOC_FAILED;
 	w->work = (struct soft_work){.run = run_batch_items,
+				     .busy = BE_BUSY_KERNELS,
 				     .free = soft_work_free,
 				     .bytes = sizeof(*w) - sizeof(w->work)};
 	w->call = *b;

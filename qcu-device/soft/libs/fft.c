@@ -391,6 +391,7 @@ static cufftResult transform(cufftHandle h, cufftType type, void *in, void *out,
 	if (!t)
 		return CUFFT_ALLOC_FAILED;
 	t->work = (struct soft_work){.run = run_transform,
+				     .busy = BE_BUSY_KERNELS,
 				     .free = soft_work_free,
 				     .bytes = sizeof(*t) - sizeof(t->work)};
 	t->plan = *p;

@@ -100,6 +100,7 @@ static curandStatus_t generate(curandGenerator_t g, enum what what, bool twice, 
 	if (!r)
 		return CURAND_STATUS_ALLOCATION_FAILED;
 	r->work = (struct soft_work){.run = generate_numbers,
+				     .busy = BE_BUSY_KERNELS,
 				     .free = soft_work_free,
 				     .bytes = sizeof(*r) - sizeof(r->work)};
 	r->be = g->be;

@@ -4,7 +4,8 @@
  * pageable memory and prints "ready". It waits for a line or the end of stdin, checks that all
  * memory is unchanged, and returns 0.
  *
- * With "busy" it copies and computes without a pause instead of waiting. With "wait" it waits
+ * With "busy" it copies and computes without a pause instead of waiting. With "kernel" a kernel runs as
+ * long as it waits. With "wait" it waits
  * for a stream that never goes on. With "poll" it queries such a stream again and again. A CUDA
  * error ends it with the error's number as exit code (255 if the number does not fit into an
  * exit code).
@@ -37,6 +38,12 @@ __global__ void increment(uint32_t *word, int n)
 		word[i]++;
 }
 
+__global__ void run_until_set(volatile uint32_t *flag)
+{
+	while (!*flag)
+		;
+}
+
 static bool told_to_stop(int timeout_ms)
 {
 	struct pollfd p = {0, POLLIN, 0};
@@ -64,9 +71,26 @@ static void never_done(bool poll)
 	give_up(err, poll ? "cudaStreamQuery" : "cudaStreamSynchronize");
 }
 
+/* Returns the exit code. */
+static int hold_a_kernel(void)
+{
+	uint32_t *flag;
+
+	TRY(cudaMallocHost(&flag, sizeof(*flag)));
+	*flag = 0;
+	run_until_set<<<1, 1>>>(flag);
+	TRY(cudaGetLastError());
+	printf("ready %d\n", (int)getpid());
+	fflush(stdout);
+	told_to_stop(-1);
+	*(volatile uint32_t *)flag = 1;
+	TRY(cudaDeviceSynchronize());
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	bool busy = argc > 1 && !strcmp(argv[1], "busy");
+	bool busy = argc > 1 && !strcmp(argv[1], "busy"), kernel = argc > 1 && !strcmp(argv[1], "kernel");
 	uint32_t *dev, *pinned, *pageable = (uint32_t *)malloc(N * 4), rounds = 0;
 
 	REQUIRE(pageable, "out of memory");
@@ -75,6 +99,8 @@ int main(int argc, char **argv)
 	fill_words(pageable, N * 4, 1);
 	fill_words(pinned, N * 4, 2);
 	TRY(cudaMemcpy(dev, pageable, N * 4, cudaMemcpyHostToDevice));
+	if (kernel)
+		return hold_a_kernel();
 	if (argc > 1 && !busy)
 		never_done(!strcmp(argv[1], "poll"));
 	printf("ready %d\n", (int)getpid());

@@ -13,6 +13,7 @@
 static struct board *board;
 static struct usage *usage;
 static char *text;
+static bool gpu_time = true; /* it is known */
 
 static int set_up(void **state)
 {
@@ -34,8 +35,8 @@ static int tear_down(void **state)
 
 static void print(const struct board *b, const struct usage *u)
 {
-	static const struct board_device dev = {
-		.name = "vm\"1\\", .gpu = "soft", .pid = 77, .sessions = 5};
+	const struct board_device dev = {
+		.name = "vm\"1\\", .gpu = "soft", .gpu_time = gpu_time, .pid = 77, .sessions = 5};
 	size_t len;
 	FILE *out;
 
@@ -168,6 +169,50 @@ static void counts_of_sessions_that_are_over(void **state)
 }
 
 /* Each metric has one TYPE line, before all its lines. */
+/* How long a session's kernels have kept GPUs busy: as the mirror counts it, within bounds. */
+static void time_of_kernels(void **state)
+{
+	_Atomic uint64_t *v = &usage->sessions[2].busy[0][BUSY_KERNELS].v;
+	unsigned int i;
+
+	(void)state;
+	board_open(board, 2, 22, "two");
+	board->session[2].began = busy_now() - 7000000;
+	print(board, usage);
+	has("qcuda_gpu_seconds_total 0.000000");
+	atomic_store(v, 1500000 << 1);
+	atomic_store(&usage->sessions[2].busy[1][BUSY_KERNELS].v, 20 << 1);
+	atomic_store(&usage->sessions[2].busy[0][BUSY_COPIES].v, 9 << 1);
+	print(board, usage);
+	has("qcuda_gpu_seconds_total 1.500020");
+	has("qcuda_session_gpu_seconds_total{session=\"2\",pid=\"22\",program=\"two\"} 1.500020");
+	board_end(board, usage, 2);
+	/* Of the next session in this place all is new. */
+	board_open(board, 2, 23, "next");
+	print(board, usage);
+	has("qcuda_gpu_seconds_total 1.500020");
+	has("qcuda_session_gpu_seconds_total{session=\"2\",pid=\"23\",program=\"next\"} 0.000000");
+	/* A mirror that lies is busy for no longer than its session has lasted. */
+	board->session[2].began = busy_now() - 3000000;
+	for (i = 0; i < USAGE_DEVICES; i++)
+		atomic_store(&usage->sessions[2].busy[i][BUSY_KERNELS].v, 1);
+	assert_in_range(board_gpu_time(board, usage, 2), USAGE_DEVICES * 3000000ull,
+			USAGE_DEVICES * 60000000ull);
+	/* Where NVML tells, nothing counts that a mirror has counted. */
+	board_add_gpu_time(board, 2, 250000);
+	print(board, usage);
+	has("qcuda_gpu_seconds_total 1.750020");
+	has("qcuda_session_gpu_seconds_total{session=\"2\",pid=\"23\",program=\"next\"} 0.250000");
+	board_end(board, usage, 2);
+	print(board, usage);
+	has("qcuda_gpu_seconds_total 1.750020");
+	gpu_time = false;
+	print(board, usage);
+	gpu_time = true;
+	has_not("gpu_seconds_total 1");
+	has("# TYPE qcuda_gpu_seconds_total counter");
+}
+
 static void lines_of_a_metric_are_together(void **state)
 {
 	char *line, *rest, name[128] = "";
@@ -200,6 +245,7 @@ int main(void)
 		TEST(long_names_are_cut),
 		TEST(counts_of_a_session),
 		TEST(counts_of_sessions_that_are_over),
+		TEST(time_of_kernels),
 		TEST(lines_of_a_metric_are_together),
 	};
 

@@ -63,14 +63,18 @@ static int works(unsigned int session)
 	return fe_ask(&fe, session, &c, 0, 0);
 }
 
-/* Two sessions, whose mirrors work. limit, nvml: arguments of --limit and --nvml. */
-static void start_with(char *limit, char *nvml, bool with_nvml)
+/*
+ * Two sessions, whose mirrors work. limit, nvml: arguments of --limit and --nvml. more: one more
+ * option, or NULL.
+ */
+static void start_and_count(char *limit, char *nvml, bool with_nvml, char *more)
 {
 	char nvml_option[] = "--nvml";
 	char gpu_option[] = "--gpu", gpu[] = "cuda", spares_option[] = "--prewarm", spares[] = "0";
 	char limit_option[] = "--limit", allowance[] = "library-memory=100M";
-	char *argv[] = {program,   gpu_option,	 gpu,	spares_option, spares, limit_option,
-			allowance, limit_option, limit, nvml_option,   nvml,   NULL};
+	char *argv[] = {program,      gpu_option, gpu,		spares_option, spares,
+			limit_option, allowance,  limit_option, limit,	       nvml_option,
+			nvml,	      more,	  NULL};
 	unsigned int q;
 
 	if (with_nvml)
@@ -84,6 +88,11 @@ static void start_with(char *limit, char *nvml, bool with_nvml)
 		fe_queue_start(&fe, q);
 	for (q = 1; q < 3; q++)
 		assert_int_equal(fe_open(&fe, q) || works(q), 0);
+}
+
+static void start_with(char *limit, char *nvml, bool with_nvml)
+{
+	start_and_count(limit, nvml, with_nvml, NULL);
 }
 
 static void start(char *limit, bool with_nvml)
@@ -302,6 +311,24 @@ static void busy(unsigned int place, uint32_t pid, uint32_t sm, uint32_t memory)
 	fake->process[place].busy = sm;
 }
 
+/* How busy the programs keep the GPU, as a program of the VM sees it. */
+static void shares_are(uint8_t busy1, uint8_t memory1, uint8_t busy2, uint8_t memory2)
+{
+	const struct qcu_vm_use_desc *use = (void *)(fe.ram + FE_FREE + 0x1000);
+	struct qcu_seg *seg = (void *)(fe.ram + FE_FREE);
+	struct qCUcmd c = {.op = QCU_OP_VM_USE, .tid = 1, .flags = QCU_F_SEGS};
+
+	*seg = (struct qcu_seg){FE_FREE + 0x1000, sizeof(*use)};
+	c.vm_use.buf.len = sizeof(*use);
+	assert_int_equal(fe_ask(&fe, 1, &c, FE_FREE, sizeof(*seg)), 0);
+	assert_int_equal(use->count, 2);
+	assert_in_range(use->busy_age, 1, 10000);
+	assert_int_equal(use->user[0].busy, busy1);
+	assert_int_equal(use->user[0].busy_memory, memory1);
+	assert_int_equal(use->user[1].busy, busy2);
+	assert_int_equal(use->user[1].busy_memory, memory2);
+}
+
 static void own_sensors(void **state)
 {
 	char nvml[] = "own";
@@ -325,6 +352,7 @@ static void own_sensors(void **state)
 	/* What the VM's programs do together, and nobody else. */
 	assert_int_equal(s.busy, 70);
 	assert_int_equal(s.busy_memory, 11);
+	shares_are(30, 5, 40, 6);
 	assert_false(knows(&s, QCU_SENSOR_celsius) || knows(&s, QCU_SENSOR_milliwatts) ||
 		     knows(&s, QCU_SENSOR_power_limit));
 	assert_int_equal(s.celsius | s.milliwatts | s.power_limit, 0);
@@ -381,6 +409,57 @@ static void all_sensors(void **state)
 	assert_int_equal(s.celsius, fake->celsius);
 	assert_int_equal(s.milliwatts, fake->milliwatts);
 	assert_int_equal(s.power_limit, fake->power_limit);
+	shares_are(30, 5, 0, 0);
+	stop();
+}
+
+/* ---- GPU time ---- */
+
+/* What SIGUSR1 says of a session's GPU time, in milliseconds; -1: nothing. */
+static long time_said(unsigned int session)
+{
+	char line[256], who[40];
+	long s, ms, said_last = -1;
+
+	snprintf(who, sizeof(who), "qcu-device: session %u ", session);
+	rewind(log_file);
+	while (fgets(line, sizeof(line), log_file)) {
+		const char *at = strstr(line, ": GPU time: ");
+
+		if (at && !strncmp(line, who, strlen(who)) &&
+		    sscanf(at, ": GPU time: %ld.%3ld s", &s, &ms) == 2)
+			said_last = s * 1000 + ms;
+	}
+	return said_last;
+}
+
+static long time_of(unsigned int session)
+{
+	kill(fe.server, SIGUSR1);
+	usleep(20000);
+	return time_said(session);
+}
+
+static void gpu_time(void **state)
+{
+	char limit[] = "streams=100", none[] = "none", option[] = "--gpu-time";
+
+	(void)state;
+	memset(fake, 0, sizeof(*fake));
+	/* Without the option nothing is said. */
+	start_with(limit, none, true);
+	while (!said("of 4 sessions"))
+		time_of(1);
+	assert_int_equal(time_said(1), -1);
+	stop();
+	start_and_count(limit, none, true, option);
+	busy(1, (uint32_t)fe_mirror(&fe, 1), 100, 5);
+	busy(3, (uint32_t)getpid(), 50, 7);
+	/* Nobody asks, and NVML is asked all the same, but programs learn nothing of it. */
+	while (time_of(1) < 100)
+		assert_int_equal(ask_once(1).known, 0);
+	assert_int_equal(time_of(2), 0);
+	assert_true(said("VM: GPU time: "));
 	stop();
 }
 
@@ -429,6 +508,7 @@ int main(void)
 		cmocka_unit_test(impossible_numbers),
 		cmocka_unit_test(all_sensors),
 		cmocka_unit_test(asked_for),
+		cmocka_unit_test(gpu_time),
 		cmocka_unit_test(sensors_without_nvml),
 	};
 

@@ -419,7 +419,7 @@ static void users(void **state)
 	assert_int_equal(use.total, 50 * MIB);
 	assert_int_equal(use.used, 0);
 	assert_int_equal(use.count, 0);
-	assert_int_equal(use.rsvd, 0);
+	assert_int_equal(use.busy_age, 0);
 
 	assert_int_equal(alloc(40 * MIB, &p), 0);
 	mirror = other;
@@ -449,6 +449,54 @@ static void users(void **state)
 	assert_int_equal(use.count, 0);
 }
 
+static struct qcu_sensors sensors(void)
+{
+	struct qCUcmd c;
+
+	do {
+		c = CMD(SENSORS, sensors, 0);
+		assert_int_equal(ask_with(&c, NULL, NULL, 0), 0);
+	} while (c.sensors.known == QCU_SENSORS_SOON);
+	return c.sensors;
+}
+
+/*
+ * How busy each program of the VM keeps the device. Of what another mirror wrote nothing is
+ * believed that cannot be.
+ */
+static void busy_users(void **state)
+{
+	struct qcu_vm_use_desc use;
+	struct qcu_sensors now;
+
+	(void)state;
+	mirror = new_mirror(1);
+	other = new_mirror(2);
+	mir_begin(mirror, 1, 111);
+	mir_begin(other, 2, 222);
+	assert_int_equal(device_sync(), 0);
+	budget_uses(&(struct budget){.usage = &usage->sessions[2]}, 0);
+	/* Nobody has asked yet. */
+	assert_int_equal(vm_use(0, &use, sizeof(use)), 0);
+	assert_int_equal(use.busy_age, 0);
+	atomic_store(&usage->sessions[3].busy[0][BUSY_KERNELS].v, UINT64_MAX);
+	busy_begin(&usage->sessions[2].busy[0][BUSY_KERNELS], busy_now());
+	now = sensors();
+	assert_true(now.known >> QCU_SENSOR_busy & 1);
+	assert_int_equal(now.busy, 100);
+	assert_int_equal(now.busy_memory, 0);
+	assert_int_equal(vm_use(0, &use, sizeof(use)), 0);
+	assert_int_equal(use.count, 2);
+	assert_int_not_equal(use.busy_age, 0);
+	assert_int_equal(use.user[0].busy, 0);
+	assert_int_equal(use.user[1].pid, 222);
+	assert_int_equal(use.user[1].busy, 100);
+	assert_int_equal(use.user[1].busy_memory, 0);
+	busy_end(&usage->sessions[2].busy[0][BUSY_KERNELS], busy_now());
+	while (sensors().busy)
+		;
+}
+
 /* A mirror that shares with no other knows only itself. */
 static void lonely_user(void **state)
 {
@@ -467,9 +515,9 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, reset, end)
 	static const struct CMUnitTest tests[] = {
-		T(pooled_memory), T(kept_memory), T(pools),	    T(arrays),
-		T(textures),	  T(graphs),	  T(device_limits), T(print_buffer),
-		T(module_text),	  T(one_gpu),	  T(users),	    T(lonely_user),
+		T(pooled_memory), T(kept_memory),   T(pools),	     T(arrays),	     T(textures),
+		T(graphs),	  T(device_limits), T(print_buffer), T(module_text), T(one_gpu),
+		T(users),	  T(lonely_user),   T(busy_users),
 	};
 #undef T
 
