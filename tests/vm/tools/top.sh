@@ -315,6 +315,7 @@ if at 1; then
 	expect_that memory "vm['programs'][0]['total']['gpu_memory_bytes'] >= 1 << 20"
 	expect_that chunks "vm['total']['chunks'] >= 1 and vm['total']['registered_bytes'] >= 1 << 20"
 	expect_that calls "vm['programs'][0]['total']['calls'] >= 3 and vm['total']['launches'] == 0"
+	expect_that no-gpu-time "vm['total']['gpu_seconds'] == 0"
 	expect_that no-rate-yet "vm['per_second'] is None and vm['programs'][0]['per_second'] is None"
 	expect_host as-a-table 0 '^ +[0-9]+ sleeper +1\.0M' $qcu top --once --vm "$vm_name"
 	expect_host with-rates 0 vms $qcu top --json --count 2 --interval 0.2 --vm "$vm_name"
@@ -333,6 +334,7 @@ if at 3; then
 	rounds=$(sed -n 's/.*after \([0-9]*\) rounds.*/\1/p' "$tmp/share/busy")
 	expect_host busy-program-is-over 0 "$vm_name" $qcu top "${mine[@]}"
 	expect_that launches "vm['total']['launches'] == ${rounds:-none}"
+	expect_that gpu-time "0 < vm['total']['gpu_seconds'] < 3600"
 	expect_that copies-of-both "vm['total']['copied_bytes']['h2d_chunks'] == (2 + ${rounds:-0}) << 20"
 	: >"$tmp/share/go.3"
 fi
