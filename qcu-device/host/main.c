@@ -498,7 +498,7 @@ int main(int argc, char **argv)
 		{"gpu-time", no_argument, NULL, 'Z'},
 		{"libraries", required_argument, NULL, 'B'},
 		{"nvml", required_argument, NULL, 'O'},
-		{"weight", required_argument, NULL, 'G'},
+		{"weight", required_argument, NULL, 'E'},
 		{"max", required_argument, NULL, 'X'},
 		{"class", required_argument, NULL, 'C'},
 		{"share", required_argument, NULL, 'S'},
@@ -579,7 +579,7 @@ int main(int argc, char **argv)
 		case 'O':
 			opt.sensors = (enum sensors_for)word("nvml", optarg, nvml_words);
 			break;
-		case 'G':
+		case 'E':
 			share.hello.weight =
 				parse_number_option("weight", optarg, 1, TURNS_WEIGHT_MAX);
 			share.wanted = true;
