@@ -211,11 +211,22 @@ lock() {
 	fi
 }
 
-# Makes a scratch folder in the cache, so that a rename into the cache is atomic.
-# The caller holds the lock, so an older scratch folder is from a script that was killed.
+# Makes a scratch folder in the cache, so that a rename into the cache is atomic. Its script holds a lock on it, so an
+# older one that nobody holds is from a script that was killed.
 scratch() {
-	rm -rf "$cache/.$self".??????
+	local dir old guard kept
+	exec {guard}>"$cache/.scratch.lock"
+	flock "$guard"
+	for dir in "$cache/.$self".??????; do
+		[ -d "$dir" ] || continue
+		exec {old}<"$dir"
+		! flock -n "$old" || rm -rf "$dir"
+		exec {old}<&-
+	done
 	work=$(mktemp -d "$cache/.$self.XXXXXX")
+	exec {kept}<"$work"
+	flock "$kept"
+	exec {guard}>&-
 	at_exit "rm -rf '$work'"
 }
 

@@ -318,6 +318,17 @@ killed() {
 killed guest-interrupted cpio build-guest
 killed qemu-interrupted ninja build-qemu
 
+# Two runs of a script in one cache: the scratch folder of a run that was killed goes, and that of the other run stays.
+mkdir "$tmp/shared"
+cat >"$tmp/with_scratch" <<END
+. "$root/scripts/lib.sh" && scratch && "\$@"
+END
+two=(env QCU_CACHE="$tmp/shared" bash "$tmp/with_scratch")
+{ "${two[@]}" sh -c 'kill -KILL $PPID'; } 2>/dev/null
+expect_host scratch-of-killed 0 '^1$' bash -c "ls -d '$tmp/shared'/.with_scratch.* | wc -l"
+expect_host scratch-of-another 0 '^2$' "${two[@]}" "${two[@]}" bash -c "ls -d '$tmp/shared'/.with_scratch.* | wc -l"
+expect_host scratch-ends 0 '^0$' bash -c "find '$tmp/shared' -name '.with_scratch.*' | wc -l"
+
 if [ -w /dev/kvm ] && grep -q -w -m1 -E 'vmx|svm' /proc/cpuinfo; then
 	echo '@skip kvm-out-of-reach KVM works here'
 else
