@@ -42,9 +42,11 @@ endif
 $(LIBRARY_DEV_OBJS): | cudart-header
 
 # For scripts/api-table.
-.PHONY: print-cudart-include
+.PHONY: print-cudart-include print-library-sources
 print-cudart-include: | cudart-header
 	@echo $(dir $(CUDART_INC))
+print-library-sources:
+	@printf '%s\n' $(patsubst $(B)/%.o,%.c,$(filter-out $(DRIVER_THUNKS),$(LIBRARY_DEV_OBJS)))
 
 $(B)/qcu-library/unsupported.inc: qcu-library/cudart.syms
 	@mkdir -p $(@D)

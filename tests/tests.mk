@@ -266,6 +266,7 @@ $(call listed,loopback,guest-O0,$(filter $(DEBUG_PROGRAMS),$(LOOPBACK_PROGRAMS))
 $(if $(SAN),,loopback cuda12_libraries nightly tests/cuda12/libraries.sh $(B);)
 $(if $(SAN),,$(foreach t,$(CUDA12_LIBRARY_PROGRAMS),loopback guest-12-libs/$(t) nightly tests/cuda12/program.sh $(B)/tests/guest-12-libs/$(t);))
 $(if $(SAN),,loopback soft_bench test $(SOFT_BENCH);)
+$(if $(SAN),,loopback api_pages nightly scripts/api-table --check;)
 $(if $(SAN),,loopback smi test python3 tests/nvml/smi.py $(B);)
 $(if $(SAN),,$(foreach t,$(filter-out $(LIBRARY_PROGRAMS),$(STATIC_DAILY)),loopback guest-static/$(t) test $(STATIC_ENV) $(B)/tests/guest-static/$(t);))
 $(if $(SAN),,$(foreach t,$(LOADER_CASES),loopback loader/$(t) test tests/loopback/loader/cases.sh $(B) $(t);))\
