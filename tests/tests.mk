@@ -252,6 +252,7 @@ listed = $(foreach t,$(3),$(1) $(call when,$(2)/$(t),$(addprefix $(2)/,$(4)))$(i
 define TEST_LIST
 $(foreach t,$(UNIT_TESTS),unit $(t) test $(B)/tests/unit/$(t);)
 $(foreach t,$(FUZZ_TARGETS),unit fuzz_$(t) test $(FUZZ)/replay_$(t) tests/fuzz/corpus/$(t);)
+$(if $(SAN),,unit fuzz_trace test tests/fuzz/trace.py;)
 unit fuzz_libraries test $(FUZZ)/replay_mirror $(FUZZ)/libraries;
 unit fuzz_libs test $(FUZZ_LIBS_RUN) --calls 150000;
 $(if $(SAN),,unit fuzz_libs_long nightly $(FUZZ_LIBS_RUN) --seed 3 --calls 500000;)

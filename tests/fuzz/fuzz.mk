@@ -55,6 +55,7 @@ fuzz: $(FUZZ)/seeds $(FUZZ)/record $(FUZZ_LIBS) $(GUEST_PROGRAMS:%=$(B)/tests/gu
 	@$(MAKE) B=$(B)/fuzz CC=clang SAN=fuzzer-no-link,address,undefined fuzz-build >/dev/null
 	@tests/fuzz/run.sh $(B)/fuzz $(FUZZ)/seeds $(FUZZ)/record $(B)/tests/guest $(FUZZ_TARGETS)
 	$(FUZZ_LIBS_RUN) --seconds $${FUZZ_SECONDS:-60} --seed $$(date +%s) --list
+	tests/fuzz/trace.py --seconds $${FUZZ_SECONDS:-60} --seed $$(date +%s)
 
 # The fuzzer of calls of NVIDIA's libraries, which is made from the remarks, too.
 FUZZ_LIBS := $(FUZZ)/libs/fuzz_libs

@@ -261,51 +261,7 @@ for line in 'pipe it is no file' 'link Too many levels of symbolic links' 'dir I
 done
 
 # Traces with mistakes in them, always the same ones: each is refused, or read, checked and printed.
-cat >"$tmp/mistakes.py" <<'END'
-import io, json, random, re, sys
-from modules import load
-trace = load("trace")
-good = []
-for path in sys.argv[2:]:
-    with open(path, "rb") as f:
-        lines = f.read().split(b"\n")
-    good.append(lines[:60] + lines[-30:])
-values = (b"-1", b"1e400", b"true", b"null", b'"x"', b"[]", b"{}", b"0", b"9" * 40, b"0.5", b'"\\u001b"', b'"e"', b'"b"', b'"gpu"',
-          b'"range"', b'"api"', b'"call"')
-rnd, read, rounds = random.Random(7), 0, 500
-for _ in range(rounds):
-    lines = list(rnd.choice(good))
-    for _ in range(rnd.randint(1, 4)):
-        at = rnd.randrange(len(lines))
-        found = [m.span(1) for m in re.finditer(rb':("[^"]*"|[0-9.]+|true|false)', lines[at])]
-        what = rnd.randrange(5)
-        if what == 0:
-            lines.insert(rnd.randrange(len(lines)), lines[at])
-        elif what == 1 and len(lines) > 1:
-            del lines[at]
-        elif what == 2 and lines[at]:
-            i = rnd.randrange(len(lines[at]))
-            lines[at] = lines[at][:i] + bytes([rnd.randrange(256)]) + lines[at][i + 1:]
-        elif found:
-            a, z = rnd.choice(found)
-            lines[at] = lines[at][:a] + rnd.choice(values) + lines[at][z:]
-    with open(sys.argv[1], "wb") as f:
-        f.write(b"\n".join(lines))
-    try:
-        t = trace.merge_parts([sys.argv[1]], "p")
-        trace.check(t)
-    except trace.Refused:
-        continue
-    said = io.StringIO()
-    trace.summary(t, said)
-    assert all(c.isprintable() or c == "\n" for c in said.getvalue()), said.getvalue()
-    json.dumps(t)
-    read += 1
-assert 50 < read < rounds - 50, read
-print("read", read, "of", rounds)
-END
-expect_host mistakes 0 '^read [0-9]+ of 500$' env PYTHONPATH="$tmp" python3 "$tmp/mistakes.py" "$tmp/wrong.json" "$tmp/kernel.json" \
-	"$tmp/nvtx.json" "$tmp/again.json"
+expect_host mistakes 0 '^500 rounds, [0-9]+ of them' tests/fuzz/trace.py --rounds 500 "$tmp/kernel.json" "$tmp/nvtx.json" "$tmp/again.json"
 
 # ---- advice ----
 
