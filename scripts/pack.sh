@@ -191,6 +191,8 @@ write_preloads() {
 	[ -z "${QCU_TRACE_FILE:-}" ] || echo 'export NVTX_INJECTION64_PATH=/qcu/lib/libcudart.so.13'
 	# An OpenCL program loads PoCL, and our library with it, when its malloc has long been another one.
 	[ "$mode" = vm ] || [ "$opencl" != packed ] || preload=1
+	# A checked program calls our _exit(), also if it loads our library late, as Python does.
+	[ "$mode" = vm ] || [ "${other_root:-/}" != / ] || [ -z "$check_memory" ] || preload=1
 	[ -z "$preload" ] || before+=(/qcu/lib/libcudart.so.13)
 	[ ${#before[@]} -eq 0 ] || echo "export LD_PRELOAD=$(IFS=: && echo "${before[*]}")"
 }

@@ -6,15 +6,19 @@
  * are the program's own, and whatever is not printable in them is written as \xNN.
  *
  * The same for each finding of a check (qcu run --check, which sets QCU_CHECK=1 and perhaps
- * QCU_CHECK_EXITCODE), with their number in the end.
+ * QCU_CHECK_EXITCODE), with their number in the end. A program may end by _exit(), which calls
+ * nothing before. So the library has _exit() and _Exit(), which go before the C library's: as with
+ * malloc, if the program was linked with this library, or if it is preloaded.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -27,12 +31,28 @@
 #define FAR	       ((uint64_t)1 << 30) /* an allocation so far away explains nothing */
 
 #define TOLD_MOST 100u
+#define ENDS_IN	  60u /* seconds: longer than anything but a hang, or a kernel that goes on */
+
+#define PUBLIC __attribute__((visibility("default")))
 
 static struct {
 	unsigned long long count; /* the fault, and all findings of a check */
 	unsigned int told;
+	atomic_bool ended; /* their number has been told, or is being told */
 } session;
-QCUL_AT_FORK(QCUL_FORK_FAULTS, QCUL_SESSION)
+
+static struct {
+	pid_t checked; /* this process, if it is checked; a child of vfork() is another */
+	int status;    /* with which _exit() was called */
+} process;
+
+static void keep_check_in_child(void)
+{
+	if (process.checked)
+		process.checked = getpid();
+}
+
+QCUL_AT_FORK(QCUL_FORK_FAULTS, QCUL_SESSION, .child = keep_check_in_child)
 
 struct fault_text {
 	char text[4096];
@@ -225,26 +245,100 @@ static void tell_fault(struct qcu_fault *f)
 	fwrite(t.text, 1, t.len, stderr);
 }
 
-/* How the check of a program ends: what its kernels still do is waited for. */
-static void end_check(void)
+/*
+ * How the check of a program ends: what its kernels still do is waited for. Returns the exit code
+ * that the program ends with, or 0 for its own.
+ */
+static int finish_check(void)
 {
 	const char *text = getenv("QCU_CHECK_EXITCODE");
 	int code = text ? atoi(text) & 255 : 0;
 
-	if (!qcul_opened())
-		return;
-	(void)qcul_devices_idle();
+	if (!qcul_opened() || atomic_exchange(&session.ended, true))
+		return 0;
+	/* Inside a host function the GPU waits for this thread, so this asks without a wait. */
+	if (qcul_self.in_callback)
+		atomic_store(&qcul_printed, true);
+	else
+		(void)qcul_devices_idle();
 	qcul_print_flush();
 	fprintf(stderr, "qcuda: check: %llu finding%s\n", session.count,
 		session.count == 1 ? "" : "s");
+	return session.count ? code : 0;
+}
+
+static void end_check(void)
+{
+	int code = finish_check();
+
 	/* The C library goes on with the functions that are left, and ends with this code. */
-	if (session.count && code)
+	if (code)
 		exit(code);
+}
+
+static void end_check_quickly(void)
+{
+	int code = finish_check();
+
+	if (code)
+		_exit(code);
+}
+
+static __attribute__((noreturn)) void end_process_now(int status)
+{
+	for (;;)
+		syscall(SYS_exit_group, status);
+}
+
+static void give_up_check(int sig)
+{
+	static const char text[] = "qcuda: check: the program has ended before all was counted\n";
+
+	(void)sig;
+	(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+	end_process_now(process.status);
+}
+
+/*
+ * A signal handler may have interrupted this library, and call _exit() while the thread holds a
+ * lock. So there is a limit.
+ */
+static void limit_check_time(void)
+{
+	struct sigaction action = {.sa_handler = give_up_check};
+	sigset_t alone;
+
+	sigemptyset(&alone);
+	sigaddset(&alone, SIGALRM);
+	sigaction(SIGALRM, &action, NULL);
+	pthread_sigmask(SIG_UNBLOCK, &alone, NULL);
+	alarm(ENDS_IN);
+}
+
+PUBLIC void _exit(int status)
+{
+	int code;
+
+	if (process.checked == getpid() && qcul_opened() && !atomic_load(&session.ended)) {
+		process.status = status;
+		limit_check_time();
+		code = finish_check();
+		status = code ? code : status;
+	}
+	end_process_now(status);
+}
+
+PUBLIC void _Exit(int status)
+{
+	_exit(status);
 }
 
 __attribute__((constructor)) static void register_fault_text(void)
 {
 	qcul_faults_told_by(tell_fault);
-	if (qcul_env_on("QCU_CHECK"))
-		(void)atexit(end_check);
+	if (!qcul_env_on("QCU_CHECK"))
+		return;
+	process.checked = getpid();
+	(void)atexit(end_check);
+	(void)at_quick_exit(end_check_quickly);
 }

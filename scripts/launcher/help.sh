@@ -30,7 +30,7 @@ options() {
 		  --check             run on the software GPU, and report wrong uses of memory: outside of it,
 		                      reads of what nothing has written, races on shared memory
 		  --error-exitcode N  with --check: the program ends with N if anything was reported, unless
-		                      a signal or _exit() ends it
+		                      a signal ends it
 		  --timeout SECONDS   end the VM after that time, with exit code 124
 		  --verbose           say what happens, keep and show the logs' folder
 		  --map cvm|ncvm      how copies see scattered chunks: remapped side by side or

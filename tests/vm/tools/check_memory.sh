@@ -18,18 +18,27 @@ expect_host check-of-a-disk 2 'does not go with --disk' "$qcu" vm --check --disk
 
 # ---- programs ----
 
-# outputs CODE PROGRAM [OPTION...]: checks PROGRAM in a VM, and leaves what it writes in $tmp/1 and $tmp/2.
+# outputs CODE PROGRAM [OPTION...]: checks PROGRAM, with $arguments, in a VM, and leaves what it writes in $tmp/1 and $tmp/2.
+arguments=()
 outputs() {
 	local code=$1 program=$2
 	shift 2
-	host_limit=200 expect_host "$(basename "$program")${*:+-with-a-code}" "$code" '^$' \
-		bash -c '"$@" >'"$tmp"'/1 2>'"$tmp"'/2; rc=$?; echo; exit $rc' check "${check[@]}" "$@" "$program"
+	host_limit=200 expect_host "$(basename "$program")${arguments:+-exits}${*:+-with-a-code}" "$code" '^$' \
+		bash -c '"$@" >'"$tmp"'/1 2>'"$tmp"'/2; rc=$?; echo; exit $rc' check "${check[@]}" "$@" "$program" "${arguments[@]}"
 }
 outputs 42 "$guest/unwritten" --error-exitcode 42
 expect_host findings 0 '^qcuda: check: 2 findings$' cat "$tmp/2"
 expect_host finding-names-kernel 0 'in kernel compare\(int const volatile\*, int\*\)$' cat "$tmp/2"
 expect_host finding-names-memory 0 'inside the 256 bytes at 0x[0-9a-f]+ made by cudaMalloc$' cat "$tmp/2"
 outputs 0 "$guest/unwritten"
+arguments=(_exit)
+outputs 42 "$guest/unwritten" --error-exitcode 42
+expect_host findings-of-_exit 0 '^qcuda: check: 2 findings$' cat "$tmp/2"
+# It loads our library late, so the C library's _exit() would come first.
+arguments=(-c 'import ctypes, os; ctypes.CDLL("libcudart.so.13").cudaFree(None); os._exit(3)')
+outputs 3 /usr/bin/python3 --root /
+expect_host findings-of-late 0 '^qcuda: check: 0 findings$' cat "$tmp/2"
+arguments=()
 outputs 0 "$guest/vector_add" --error-exitcode 42
 expect_host no-findings 0 '^qcuda: check: 0 findings$' cat "$tmp/2"
 outputs 0 "$guest/illegal_access"
