@@ -101,9 +101,30 @@ die() {
 	exit 2
 }
 
+# print_help [TOPIC]: prints what usage prints, and ends the script.
+print_help() {
+	usage "$@" 2>/dev/null || die 'the output cannot be written'
+	exit 0
+}
+
 # installed: is this the launcher of a package, and not in a checkout? Then nothing can be built here.
 installed() {
 	[ -e "$root/INSTALLED" ]
+}
+
+# print_version NAME: prints the version of the package, or of the checkout, whose last commit has this date.
+print_version() {
+	local version
+	if installed; then
+		version=$(cat "$root/INSTALLED")
+	else
+		version=$(version_of_checkout)
+	fi
+	echo "$1 $version" 2>/dev/null || die 'the output cannot be written'
+}
+
+version_of_checkout() {
+	echo "0.1+git$(git -C "$root" log -1 --format=%cd --date=format:%Y%m%d.%H%M%S 2>/dev/null || date -u +%Y%m%d)"
 }
 
 # NVIDIA's libraries that we have our own of, besides the runtime, the driver's and NVML; the last four are names of

@@ -95,6 +95,14 @@ static const char usage[] =
 	"The cuda backend, be_cuda.so, is looked for in QCU_BACKEND_DIR, else beside this "
 	"program.\n";
 
+static int end_output(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return DEVICE_EXIT_OK;
+	fputs("qcu-device: the output cannot be written\n", stderr);
+	return DEVICE_EXIT_USAGE;
+}
+
 static void __attribute__((noreturn, format(printf, 1, 2))) die_usage(const char *fmt, ...)
 {
 	va_list ap;
@@ -642,10 +650,10 @@ int main(int argc, char **argv)
 		case 'V':
 			printf("qcu-device, wire version %u, backend abi %u\n", QCU_WIRE_VERSION,
 			       BE_ABI);
-			return DEVICE_EXIT_OK;
+			return end_output();
 		case 'h':
 			fputs(usage, stdout);
-			return DEVICE_EXIT_OK;
+			return end_output();
 		default:
 			fputs("Try qcu-device --help.\n", stderr);
 			return DEVICE_EXIT_USAGE;

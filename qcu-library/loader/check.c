@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "include/qcucmd.h"
 #include "qcu-library/loader/calls.h"
 #include "qcu-library/loader/gpus.h"
 #include "qcu-library/loader/linked.h"
@@ -70,6 +71,8 @@ static void usage(FILE *to)
 	      "says what `qcu check --all` puts together. --gpu=90 also says whether there is "
 	      "code\n"
 	      "for a GPU of compute capability 9.0; --gpu=90-ptx, for one that runs PTX only.\n"
+	      "\n"
+	      "--version prints which wire version the libraries beside it have.\n"
 	      "\n"
 	      "Exit code: 0 if it runs with qCUDA, 1 if it does not, 2 if the file cannot be\n"
 	      "read or is no program, or if that depends on libraries that are not looked at,\n"
@@ -350,7 +353,15 @@ static int say_facts(const struct qcul_elf *e, const char *path)
 
 static int no_answer(const char *path, const char *why)
 {
-	fprintf(stderr, "qcu-check: %s %s\n", path, why);
+	fprintf(stderr, "%s: %s %s\n", program_invocation_short_name, path, why);
+	return CANNOT_TELL;
+}
+
+static int end_of_output(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	fprintf(stderr, "%s: the output cannot be written\n", program_invocation_short_name);
 	return CANNOT_TELL;
 }
 
@@ -377,7 +388,11 @@ int main(int argc, char **argv)
 
 	if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
 		usage(stdout);
-		return 0;
+		return end_of_output();
+	}
+	if (argc == 2 && !strcmp(argv[1], "--version")) {
+		printf("qcu-check, wire version %u\n", QCU_WIRE_VERSION);
+		return end_of_output();
 	}
 	brief = argc == 3 && !strcmp(argv[1], "--brief");
 	facts = argc == 3 && !strcmp(argv[1], "--facts");

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "include/qcucmd.h"
 #include "qcu-library/nvml/smi.h"
 
 static const char usage[] =
@@ -37,6 +38,7 @@ static const char usage[] =
 	"                      with these two: the form, which must be named\n"
 	"  --json              one object in a line; numbers in the units of the fields\n"
 	"  -i, --id=LIST       only these GPUs: index, UUID or bus id\n"
+	"  --version           which wire version it has\n"
 	"  -l, --loop=SECONDS  again and again (5); -lms, --loop-ms=MS the same in milliseconds\n"
 	"  dmon                one short line for each GPU, once a second. GROUPS are letters: p "
 	"power\n"
@@ -93,13 +95,21 @@ __attribute__((format(printf, 1, 2), noreturn)) static void refuse_options(const
 	exit(EXIT_OPTIONS);
 }
 
+__attribute__((noreturn)) static void end_output(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		exit(0);
+	fprintf(stderr, "qcu-smi: the output cannot be written\n");
+	exit(1);
+}
+
 __attribute__((noreturn)) static void print_field_names(const struct smi_field *field)
 {
 	for (; field->name; field++)
 		printf("%s%s%s%s%s\n", field->name, field->also ? " or " : "",
 		       field->also ? field->also : "", field->unit ? ", in " : "",
 		       field->unit ? field->unit : "");
-	exit(fflush(stdout) ? 1 : 0);
+	end_output();
 }
 
 static void choose_fields(struct arguments *a, const struct smi_field *of, const char *list)
@@ -199,6 +209,7 @@ enum option_id {
 	OPT_GROUPS,
 	OPT_DELAY,
 	OPT_COUNT,
+	OPT_VERSION,
 };
 
 /* dmon: whether it is an option of dmon; both: of dmon, too. */
@@ -208,6 +219,7 @@ static const struct option_of_smi {
 	bool value, dmon, both;
 } known_options[] = {
 	{"-h", "--help", OPT_HELP, false, false, true},
+	{NULL, "--version", OPT_VERSION, false, false, true},
 	{NULL, "--help-query-gpu", OPT_GPU_FIELDS, false, false, false},
 	{NULL, "--help-query-compute-apps", OPT_APP_FIELDS, false, false, false},
 	{"-L", "--list-gpus", OPT_LIST, false, false, false},
@@ -245,7 +257,11 @@ static void apply_option(struct arguments *a, enum option_id id, const char *val
 {
 	switch (id) {
 	case OPT_HELP:
-		exit(fputs(usage, stdout) < 0 || fflush(stdout));
+		fputs(usage, stdout);
+		end_output();
+	case OPT_VERSION:
+		printf("qcu-smi, wire version %u\n", QCU_WIRE_VERSION);
+		end_output();
 	case OPT_GPU_FIELDS:
 		print_field_names(smi_gpu_fields);
 	case OPT_APP_FIELDS:

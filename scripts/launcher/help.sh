@@ -113,12 +113,14 @@ usage() {
 			       $qcu check --all [--json] FOLDER|WHEEL|PROGRAM
 
 			Says how PROGRAM was linked, for which GPUs, and whether it runs with qCUDA. Boots nothing.
+			A name without a folder is looked for as qcu run does, and then in the current folder.
 			With --all it follows the libraries that a program needs, and reads all files of a folder
 			or of a Python wheel.
 
 			Exit code: 0 it runs, 1 it does not, 2 cannot tell, 3 there is no CUDA in it.
 		EOF
 		;;
+	all) usage_all ;;
 	*) commands ;;
 	esac
 }
@@ -136,6 +138,7 @@ commands() {
 		       $qcu attach|detach [options] DOMAIN    give a VM of libvirt a qCUDA device, take it away
 
 		Each command has a --help. --help-all prints all options of run, shell and vm, and the exit codes.
+		--version prints the version.
 	EOF
 }
 

@@ -29,7 +29,7 @@ options() {
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--test) test=--test ;;
-		--help | -h) usage && exit ;;
+		--help | -h) usage; exit ;;
 		12 | 13) release=$1 ;;
 		*) die "unknown argument $1 (try --help)" ;;
 		esac

@@ -32,7 +32,7 @@ while [ $# -gt 0 ]; do
 	case $1 in
 	--compile) compile=1 ;;
 	--short) short=1 ;;
-	--help | -h) usage && exit ;;
+	--help | -h) usage; exit ;;
 	12 | 13) release=$1 ;;
 	*) die "unknown argument $1 (try --help)" ;;
 	esac

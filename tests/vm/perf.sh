@@ -120,7 +120,7 @@ host_limit=160
 expect_host tune 0 '^(Use: --map n?cvm --chunk (64K|256K)|No advice: |No setting is better than --map )' \
 	env TERM=linux script -qec 'scripts/qcu tune --gpu soft --mem 1G --max 128K --most 256K --limit 150' /dev/null
 # What is shown meanwhile is gone in the end.
-if grep -q -E $'\r\e\\[Ktune: round 1, [0-9]+ of at most 150 s\r\e\\[K' "$tmp/out" &&
+if grep -q -E $'\r\e\\[Kqcu: tune: round 1, [0-9]+ of at most 150 s\r\e\\[K' "$tmp/out" &&
 	! sed 's/.*\r\x1b\[K//' "$tmp/out" | grep -q 'of at most 150 s$'; then
 	echo '@ok tune-progress'
 else

@@ -63,6 +63,83 @@ for o in --root -v --share --mem --vram --gpu --help-all; do
 done
 case_done help
 
+# ---- messages, versions, and output that cannot be written ----
+
+# says CODE PREFIX COMMAND...: it ends with CODE, and each line of its stderr begins with PREFIX.
+says() {
+	local want=$1 prefix=$2
+	shift 2
+	"$@" >out 2>err </dev/null
+	expect '' "exit code of ${*##*/}" $? "$want"
+	[ -s err ] && ! grep -v -e "^$prefix: " err || expect '' "messages of ${*##*/}" "$(cat err)" "$prefix: ..."
+}
+
+touch empty
+for c in run shell vm; do
+	says 2 qcu "$qcu" "$c" --no-such-option
+done
+for c in check 'check --all' top doctor tune attach detach; do
+	# shellcheck disable=SC2086
+	says 2 "qcu: ${c% *}" "$qcu" $c --no-such-option
+done
+says 2 'qcu: check' "$qcu" check ./none
+says 2 'qcu: check' "$qcu" check none
+says 2 'qcu: check' "$qcu" check empty
+says 2 'qcu: check' "$qcu" check --all ./none
+says 2 'qcu: check' "$qcu" check --gpu cuba empty
+says 2 'qcu: doctor' "$qcu" doctor --root ./none
+says 2 'qcu: top' "$qcu" top --interval 0
+says 2 'qcu: trace' "$qcu" trace --read ./none
+says 2 'qcu: tune' "$qcu" tune --read ./none
+case_done prefixes
+
+programs=("$here/scripts/qcu-run" "$here/scripts/doctor" "$B/qcu-library/qcu-smi" "$B/qcu-library/qcu-check"
+	"$B/qcu-device/qcu-device" "$qcu")
+for p in "${programs[@]}" "$qcu doctor" "$qcu attach" "$qcu detach"; do
+	# shellcheck disable=SC2086
+	$p --version >out 2>err
+	expect '' "exit code of $p --version" $? 0
+	[ ! -s err ] && [ "$(wc -l <out)" -eq 1 ] && grep -q -E '^qcu(-[a-z]+)?[ ,]' out || expect '' "$p --version" "$(cat out err)" 'one line'
+done
+case_done versions
+
+# unwritten PROGRAM OPTION...: says in one line that nothing can be written.
+unwritten() {
+	"$@" 2>err >/dev/full
+	[ $? -ne 0 ] && [ "$(wc -l <err)" -eq 1 ] && grep -q -E '^qcu.*: the output cannot be written' err ||
+		expect '' "${*##*/} on a full disk" "$(cat err)" 'one line, and an exit code'
+}
+for p in "${programs[@]}"; do
+	unwritten "$p" --help
+	unwritten "$p" --version
+done
+unwritten "$qcu" --help-all
+for c in run shell vm check 'check --all' top trace doctor tune attach detach; do
+	# shellcheck disable=SC2086
+	unwritten "$qcu" $c --help
+	# Whether Python writes at once or at its end.
+	# shellcheck disable=SC2086
+	unwritten env -u PYTHONUNBUFFERED "$qcu" $c --help
+done
+case_done full-disk
+
+# qcu check finds what qcu run finds.
+mkdir bin here
+cp "$B/tests/guest/vector_add" bin/program
+cp /bin/true here/program
+cp /bin/true here/libplain.so
+(cd here && PATH=$dir/bin:$PATH "$qcu" check --gpu soft program) >out 2>&1
+expect '' 'exit code of check, on PATH' $? 0
+(cd here && PATH=$dir/bin:$PATH "$qcu" check ./program) >out 2>&1
+expect '' 'exit code of check, here' $? 3
+(cd here && "$qcu" check libplain.so) >out 2>&1
+expect '' 'exit code of check, of a library' $? 3
+(cd here && PATH=$dir/bin:$PATH "$qcu" check --all program) >out 2>&1
+expect '' 'exit code of check --all, here' $? 3
+PATH=$dir/bin:$PATH "$qcu" check --all program >out 2>&1
+expect '' 'exit code of check --all, on PATH' $? 0
+case_done check-on-path
+
 # ---- programs that cannot run here ----
 
 # A program with an entry for the GPU of each pair KIND,ARCH: 1 is PTX, 2 machine code.
