@@ -4,18 +4,9 @@
 
 #include "qcu-library/link/ask.h"
 
-static struct qCUcmd command_for(enum qcu_op op, int device)
-{
-	struct qCUcmd cmd = qcul_cmd(op);
-
-	qcul_device_used(device);
-	cmd.device = qcul_device_ordinal(device);
-	return cmd;
-}
-
 cudaError_t qcul_ask_stream_attr_set(int device, uint32_t stream, uint32_t attr, const void *value)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_STREAM_ATTR_SET, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_STREAM_ATTR_SET, device);
 
 	cmd.stream_attr_set.stream = stream;
 	cmd.stream_attr_set.attr = attr;
@@ -25,7 +16,7 @@ cudaError_t qcul_ask_stream_attr_set(int device, uint32_t stream, uint32_t attr,
 
 cudaError_t qcul_ask_stream_attr_get(int device, uint32_t stream, uint32_t attr, void *value)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_STREAM_ATTR_GET, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_STREAM_ATTR_GET, device);
 	cudaError_t err;
 
 	cmd.stream_attr_get.stream = stream;
@@ -39,7 +30,7 @@ cudaError_t qcul_ask_stream_attr_get(int device, uint32_t stream, uint32_t attr,
 
 cudaError_t qcul_ask_stream_attr_copy(int device, uint32_t to, uint32_t from)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_STREAM_ATTR_COPY, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_STREAM_ATTR_COPY, device);
 
 	cmd.stream_attr_copy.to = to;
 	cmd.stream_attr_copy.from = from;
@@ -48,7 +39,7 @@ cudaError_t qcul_ask_stream_attr_copy(int device, uint32_t to, uint32_t from)
 
 cudaError_t qcul_ask_peer_access(int device, uint32_t peer, uint32_t enable)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_PEER_ACCESS, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_PEER_ACCESS, device);
 
 	cmd.peer_access.peer = peer;
 	cmd.peer_access.enable = enable;
@@ -57,7 +48,7 @@ cudaError_t qcul_ask_peer_access(int device, uint32_t peer, uint32_t enable)
 
 cudaError_t qcul_ask_peer_info(int device, uint32_t peer, uint32_t attr, int32_t *value)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_PEER_INFO, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_PEER_INFO, device);
 	cudaError_t err;
 
 	cmd.peer_info.peer = peer;
@@ -72,7 +63,7 @@ cudaError_t qcul_ask_peer_info(int device, uint32_t peer, uint32_t attr, int32_t
 cudaError_t qcul_ask_occupancy(int device, uint32_t kernel, uint32_t block_threads,
 			       uint64_t dynamic_shared, uint32_t flags, uint32_t *blocks)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_OCCUPANCY, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_OCCUPANCY, device);
 	cudaError_t err;
 
 	cmd.occupancy.kernel = kernel;
@@ -89,7 +80,7 @@ cudaError_t qcul_ask_occupancy(int device, uint32_t kernel, uint32_t block_threa
 cudaError_t qcul_ask_occupancy_shared(int device, uint32_t kernel, uint32_t blocks,
 				      uint32_t block_threads, uint64_t *bytes)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_OCCUPANCY_SHARED, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_OCCUPANCY_SHARED, device);
 	cudaError_t err;
 
 	cmd.occupancy_shared.kernel = kernel;
@@ -104,7 +95,7 @@ cudaError_t qcul_ask_occupancy_shared(int device, uint32_t kernel, uint32_t bloc
 
 cudaError_t qcul_ask_func_set(int device, uint32_t kernel, uint32_t attr, int32_t value)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_FUNC_SET, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_FUNC_SET, device);
 
 	cmd.func_set.kernel = kernel;
 	cmd.func_set.attr = attr;
@@ -114,7 +105,7 @@ cudaError_t qcul_ask_func_set(int device, uint32_t kernel, uint32_t attr, int32_
 
 cudaError_t qcul_ask_limit_set(int device, uint32_t limit, uint64_t value)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_LIMIT_SET, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_LIMIT_SET, device);
 
 	cmd.limit_set.limit = limit;
 	cmd.limit_set.value = value;
@@ -123,7 +114,7 @@ cudaError_t qcul_ask_limit_set(int device, uint32_t limit, uint64_t value)
 
 cudaError_t qcul_ask_limit_get(int device, uint32_t limit, uint64_t *value)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_LIMIT_GET, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_LIMIT_GET, device);
 	cudaError_t err;
 
 	cmd.limit_get.limit = limit;
@@ -136,7 +127,7 @@ cudaError_t qcul_ask_limit_get(int device, uint32_t limit, uint64_t *value)
 
 cudaError_t qcul_ask_pool_create(int device, uint32_t pool, uint64_t max_size)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_POOL_CREATE, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_POOL_CREATE, device);
 
 	cmd.pool_create.pool = pool;
 	cmd.pool_create.max_size = max_size;
@@ -145,7 +136,7 @@ cudaError_t qcul_ask_pool_create(int device, uint32_t pool, uint64_t max_size)
 
 cudaError_t qcul_ask_pool_destroy(int device, uint32_t pool)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_POOL_DESTROY, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_POOL_DESTROY, device);
 
 	cmd.pool_destroy.pool = pool;
 	return qcul_send(&cmd, 1);
@@ -153,7 +144,7 @@ cudaError_t qcul_ask_pool_destroy(int device, uint32_t pool)
 
 cudaError_t qcul_ask_pool_set(int device, uint32_t pool, uint32_t attr, uint64_t value)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_POOL_SET, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_POOL_SET, device);
 
 	cmd.pool_set.pool = pool;
 	cmd.pool_set.attr = attr;
@@ -163,7 +154,7 @@ cudaError_t qcul_ask_pool_set(int device, uint32_t pool, uint32_t attr, uint64_t
 
 cudaError_t qcul_ask_pool_get(int device, uint32_t pool, uint32_t attr, uint64_t *value)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_POOL_GET, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_POOL_GET, device);
 	cudaError_t err;
 
 	cmd.pool_get.pool = pool;
@@ -177,7 +168,7 @@ cudaError_t qcul_ask_pool_get(int device, uint32_t pool, uint32_t attr, uint64_t
 
 cudaError_t qcul_ask_pool_trim(int device, uint32_t pool, uint64_t keep)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_POOL_TRIM, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_POOL_TRIM, device);
 
 	cmd.pool_trim.pool = pool;
 	cmd.pool_trim.keep = keep;
@@ -186,7 +177,7 @@ cudaError_t qcul_ask_pool_trim(int device, uint32_t pool, uint64_t keep)
 
 cudaError_t qcul_ask_pool_access_set(int device, uint32_t pool, uint32_t peer, uint32_t flags)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_POOL_ACCESS_SET, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_POOL_ACCESS_SET, device);
 
 	cmd.pool_access_set.pool = pool;
 	cmd.pool_access_set.peer = peer;
@@ -196,7 +187,7 @@ cudaError_t qcul_ask_pool_access_set(int device, uint32_t pool, uint32_t peer, u
 
 cudaError_t qcul_ask_pool_access_get(int device, uint32_t pool, uint32_t peer, uint32_t *flags)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_POOL_ACCESS_GET, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_POOL_ACCESS_GET, device);
 	cudaError_t err;
 
 	cmd.pool_access_get.pool = pool;
@@ -210,7 +201,7 @@ cudaError_t qcul_ask_pool_access_get(int device, uint32_t pool, uint32_t peer, u
 
 cudaError_t qcul_ask_array_destroy(int device, uint32_t array)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_ARRAY_DESTROY, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_ARRAY_DESTROY, device);
 
 	cmd.array_destroy.array = array;
 	return qcul_send(&cmd, 1);
@@ -218,7 +209,7 @@ cudaError_t qcul_ask_array_destroy(int device, uint32_t array)
 
 cudaError_t qcul_ask_va_reserve(int device, uint64_t size, uint64_t align, uint64_t *addr)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_VA_RESERVE, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_VA_RESERVE, device);
 	cudaError_t err;
 
 	cmd.va_reserve.size = size;
@@ -232,7 +223,7 @@ cudaError_t qcul_ask_va_reserve(int device, uint64_t size, uint64_t align, uint6
 
 cudaError_t qcul_ask_va_free(int device, uint64_t addr, uint64_t size)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_VA_FREE, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_VA_FREE, device);
 
 	cmd.va_free.addr = addr;
 	cmd.va_free.size = size;
@@ -242,7 +233,7 @@ cudaError_t qcul_ask_va_free(int device, uint64_t addr, uint64_t size)
 cudaError_t qcul_ask_phys_create(int device, uint64_t size, uint32_t mem, uint32_t flags,
 				 uint32_t *compressible)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_PHYS_CREATE, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_PHYS_CREATE, device);
 	cudaError_t err;
 
 	cmd.phys_create.size = size;
@@ -257,7 +248,7 @@ cudaError_t qcul_ask_phys_create(int device, uint64_t size, uint32_t mem, uint32
 
 cudaError_t qcul_ask_phys_release(int device, uint32_t mem)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_PHYS_RELEASE, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_PHYS_RELEASE, device);
 
 	cmd.phys_release.mem = mem;
 	return qcul_send(&cmd, 1);
@@ -266,7 +257,7 @@ cudaError_t qcul_ask_phys_release(int device, uint32_t mem)
 cudaError_t qcul_ask_phys_map(int device, uint64_t addr, uint64_t size, uint64_t offset,
 			      uint32_t mem)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_PHYS_MAP, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_PHYS_MAP, device);
 
 	cmd.phys_map.addr = addr;
 	cmd.phys_map.size = size;
@@ -277,7 +268,7 @@ cudaError_t qcul_ask_phys_map(int device, uint64_t addr, uint64_t size, uint64_t
 
 cudaError_t qcul_ask_phys_unmap(int device, uint64_t addr, uint64_t size)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_PHYS_UNMAP, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_PHYS_UNMAP, device);
 
 	cmd.phys_unmap.addr = addr;
 	cmd.phys_unmap.size = size;
@@ -287,7 +278,7 @@ cudaError_t qcul_ask_phys_unmap(int device, uint64_t addr, uint64_t size)
 cudaError_t qcul_ask_phys_access_set(int device, uint64_t addr, uint64_t size, uint32_t peer,
 				     uint32_t flags)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_PHYS_ACCESS_SET, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_PHYS_ACCESS_SET, device);
 
 	cmd.phys_access_set.addr = addr;
 	cmd.phys_access_set.size = size;
@@ -298,7 +289,7 @@ cudaError_t qcul_ask_phys_access_set(int device, uint64_t addr, uint64_t size, u
 
 cudaError_t qcul_ask_phys_access_get(int device, uint64_t addr, uint32_t peer, uint32_t *flags)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_PHYS_ACCESS_GET, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_PHYS_ACCESS_GET, device);
 	cudaError_t err;
 
 	cmd.phys_access_get.addr = addr;
@@ -312,7 +303,7 @@ cudaError_t qcul_ask_phys_access_get(int device, uint64_t addr, uint32_t peer, u
 
 cudaError_t qcul_ask_phys_grain(int device, uint32_t recommended, uint64_t *bytes)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_PHYS_GRAIN, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_PHYS_GRAIN, device);
 	cudaError_t err;
 
 	cmd.phys_grain.recommended = recommended;
@@ -325,7 +316,7 @@ cudaError_t qcul_ask_phys_grain(int device, uint32_t recommended, uint64_t *byte
 
 cudaError_t qcul_ask_phys_export(int device, uint32_t mem, struct qcu_ipc_token *token)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_PHYS_EXPORT, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_PHYS_EXPORT, device);
 	cudaError_t err;
 
 	cmd.phys_export.mem = mem;
@@ -339,7 +330,7 @@ cudaError_t qcul_ask_phys_export(int device, uint32_t mem, struct qcu_ipc_token 
 cudaError_t qcul_ask_phys_import(int device, const struct qcu_ipc_token *token, uint32_t mem,
 				 uint64_t *size)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_PHYS_IMPORT, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_PHYS_IMPORT, device);
 	cudaError_t err;
 
 	cmd.phys_import.token = *token;
@@ -356,7 +347,7 @@ cudaError_t qcul_ask_green_parts(int device, uint32_t parent, uint32_t groups, u
 				 uint32_t *align, uint32_t *rest_sms, uint32_t *rest_least,
 				 uint32_t *rest_align)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_GREEN_PARTS, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_GREEN_PARTS, device);
 	cudaError_t err;
 
 	cmd.green_parts.parent = parent;
@@ -379,7 +370,7 @@ cudaError_t qcul_ask_green_parts(int device, uint32_t parent, uint32_t groups, u
 cudaError_t qcul_ask_green_create(int device, uint32_t green, uint32_t parent, uint32_t groups,
 				  uint32_t flags, uint32_t least, const void *members)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_GREEN_CREATE, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_GREEN_CREATE, device);
 
 	cmd.green_create.green = green;
 	cmd.green_create.parent = parent;
@@ -392,7 +383,7 @@ cudaError_t qcul_ask_green_create(int device, uint32_t green, uint32_t parent, u
 
 cudaError_t qcul_ask_green_destroy(int device, uint32_t green)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_GREEN_DESTROY, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_GREEN_DESTROY, device);
 
 	cmd.green_destroy.green = green;
 	return qcul_send(&cmd, 1);
@@ -401,7 +392,7 @@ cudaError_t qcul_ask_green_destroy(int device, uint32_t green)
 cudaError_t qcul_ask_green_stream(int device, uint32_t stream, uint32_t flags, int32_t priority,
 				  uint32_t green)
 {
-	struct qCUcmd cmd = command_for(QCU_OP_GREEN_STREAM, device);
+	struct qCUcmd cmd = qcul_cmd_for(QCU_OP_GREEN_STREAM, device);
 
 	cmd.green_stream.stream = stream;
 	cmd.green_stream.flags = flags;

@@ -126,7 +126,8 @@ uint32_t qcul_tid(void);
 const struct qcu_hello *qcul_hello(void);
 const struct qcu_info *qcul_info(void);
 
-/* A record for the calling thread's device. */
+/* A record for this device, and one for the calling thread's. */
+struct qCUcmd qcul_cmd_for(enum qcu_op op, int device);
 struct qCUcmd qcul_cmd(enum qcu_op op);
 /* Sends records in order, waits for the answers, returns the first error among them. */
 cudaError_t qcul_send(struct qCUcmd *cmds, unsigned int count);

@@ -145,7 +145,7 @@ static void begin_thread(void)
 		pthread_setspecific(process.thread_key, &qcul_self);
 }
 
-struct qCUcmd qcul_cmd(enum qcu_op op)
+struct qCUcmd qcul_cmd_for(enum qcu_op op, int device)
 {
 	struct qCUcmd cmd;
 
@@ -153,10 +153,15 @@ struct qCUcmd qcul_cmd(enum qcu_op op)
 		begin_thread();
 	memset(&cmd, 0, sizeof(cmd));
 	cmd.op = (uint16_t)op;
-	cmd.device = qcul_device_ordinal(qcul_self.device);
-	qcul_device_used(qcul_self.device);
+	cmd.device = qcul_device_ordinal(device);
+	qcul_device_used(device);
 	cmd.tid = qcul_tid();
 	return cmd;
+}
+
+struct qCUcmd qcul_cmd(enum qcu_op op)
+{
+	return qcul_cmd_for(op, qcul_self.device);
 }
 
 static bool has_trait(const struct qCUcmd *cmd, unsigned int traits)
