@@ -47,6 +47,7 @@ enum qcul_fork_order {
 	QCUL_FORK_EVENTS,	   /* making an event in the mirror */
 	QCUL_FORK_HANDLES,	   /* tables of handles; textures and surfaces */
 	QCUL_FORK_OBJECTS,	   /* none: textures and surfaces */
+	QCUL_FORK_CURRENT_POOLS,   /* none: each device's current pool */
 	QCUL_FORK_LIBRARY_OBJECTS, /* objects of NVIDIA's libraries */
 	QCUL_FORK_PRINT,	   /* what kernels have printed */
 	QCUL_FORK_CAPTURES,	   /* captures in progress */

@@ -9,11 +9,21 @@
 #include "qcu-library/memory/memory.h"
 #include "qcu-library/link/ask.h"
 #include "qcu-library/link/capture.h"
+#include "qcu-library/link/fork.h"
 
 static const char default_pools[QCUL_DEVICES]; /* only their addresses are used */
 static struct {
-	atomic_uint current[QCUL_DEVICES]; /* number of the pool that cudaMallocAsync uses */
-} process;
+	/* Number of the pool that cudaMallocAsync uses; 0: the default pool. */
+	atomic_uint current[QCUL_DEVICES];
+} session;
+
+/* The numbers are given to other pools then. */
+static void forget_current_pool(int device)
+{
+	if (device >= 0)
+		atomic_store(&session.current[device], 0);
+}
+QCUL_AT_FORK(QCUL_FORK_CURRENT_POOLS, .reset = forget_current_pool, QCUL_SESSION)
 
 static bool is_shared(uint32_t id)
 {
@@ -51,7 +61,7 @@ static cudaMemPool_t handle_of(uint32_t id, int device)
 /* Returns 0, the default pool, if the device's pool has been destroyed. */
 static uint32_t current_pool(int device)
 {
-	uint32_t id = atomic_load(&process.current[device]);
+	uint32_t id = atomic_load(&session.current[device]);
 
 	if (id && qcul_handle_id(&qcul_pools, &qcul_pools.slots[id]))
 		return id;
@@ -272,7 +282,7 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
 	if (is_shared(p.id))
 		qcul_pool_sharing->gone(p.id);
 	err = qcul_ask_pool_destroy(p.device, p.id);
-	atomic_compare_exchange_strong(&process.current[p.device], &(unsigned int){p.id}, 0);
+	atomic_compare_exchange_strong(&session.current[p.device], &(unsigned int){p.id}, 0);
 	qcul_handle_drop(&qcul_pools, p.id);
 	return qcul_done(err);
 }
@@ -417,7 +427,7 @@ cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool)
 		     (is_shared(p.id) && qcul_pools.slots[p.id].flags & QCUL_POOL_IMPORTED)))
 		err = cudaErrorInvalidValue;
 	if (!err)
-		atomic_store(&process.current[device], p.id);
+		atomic_store(&session.current[device], p.id);
 	return qcul_done(err);
 }
 

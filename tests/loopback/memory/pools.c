@@ -3,6 +3,7 @@
  * Stream-ordered memory: bad input, and what only the software GPU shows so exactly: a free takes
  * effect when its stream reaches it, and not before.
  */
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/loopback/check.h"
@@ -24,6 +25,41 @@ static uint64_t used(cudaMemPool_t pool)
 
 	OK(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &value));
 	return value;
+}
+
+/* A new pool is not the current one, though an older one that had its number was. */
+static void expect_default_pool(const char *when)
+{
+	struct cudaMemPoolProps props = {
+		.allocType = cudaMemAllocationTypePinned,
+		.location = {cudaMemLocationTypeDevice, 0},
+	};
+	cudaMemPool_t standard, current, made;
+
+	OK(cudaMemPoolCreate(&made, &props));
+	OK(cudaDeviceGetDefaultMemPool(&standard, 0));
+	OK(cudaDeviceGetMemPool(&current, 0));
+	REQUIRE(current == standard && current != made, "%s another pool is the current one", when);
+	OK(cudaDeviceSetMemPool(0, made));
+	OK(cudaDeviceGetMemPool(&current, 0));
+	REQUIRE(current == made, "%s no pool becomes the current one", when);
+}
+
+static void current_pool_ends(void)
+{
+	int status;
+	pid_t pid;
+
+	expect_default_pool("at first");
+	pid = fork();
+	if (!pid) {
+		expect_default_pool("in a child");
+		exit(0);
+	}
+	REQUIRE(pid > 0 && waitpid(pid, &status, 0) == pid && !status, "the child failed");
+	OK(cudaDeviceReset());
+	expect_default_pool("after a reset");
+	OK(cudaDeviceReset());
 }
 
 static void bad_input(cudaMemPool_t pool)
@@ -140,5 +176,6 @@ int main(void)
 	REFUSED(cudaFreeAsync(m, NULL), cudaErrorInvalidValue);
 	OK(cudaDeviceGetDefaultMemPool(&pool, 0));
 	REQUIRE(used(pool) == 0, "%llu bytes after a reset", (unsigned long long)used(pool));
+	current_pool_ends();
 	return 0;
 }
