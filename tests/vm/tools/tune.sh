@@ -11,7 +11,7 @@ tune=("$qcu" tune --read "$tmp/rounds")
 # run: qcu run gets as far as looking for its program, which is not there.
 run=("$qcu" run --verbose)
 
-# rounds MADE: MADE is Python that returns the rate of a setting (map, chunk) in a round.
+# rounds COUNT MADE: MADE is Python that returns the rate of a setting (map, chunk) in a case of round n.
 rounds() {
 	rm -rf "$tmp/rounds"
 	mkdir "$tmp/rounds"
@@ -24,7 +24,7 @@ rounds() {
 		        for map, label in ("cvm", "vm"), ("ncvm", "ncvm"):
 		            for chunk in "64K", "1M", "4M":
 		                for case, size, part in ("pinned/h2d", 65536, 1), ("pageable/d2h", 65536, 0.3):
-		                    rate = eval(made, {"n": n, "map": map, "chunk": chunk})
+		                    rate = eval(made, {"n": n, "map": map, "chunk": chunk, "case": case})
 		                    f.write(f"{label},chunks,{chunk}/{case},{size},{rate * part:.4f},GB/s,0,0\n")
 		                f.write(f"{label},chunks,{chunk}/new,65536,1000,us,0,0\n")
 	END
@@ -50,6 +50,23 @@ rounds 5 '(12 if (map, chunk) == ("ncvm", "1M") else 10) * (1 + n % 3 / 50)'
 expect_host better 0 '^Use: --map ncvm --chunk 1M$' "${tune[@]}"
 expect_host better-by-how-much 0 'in 5 rounds its median is 16.7 points above that of the defaults' "${tune[@]}"
 expect_host spread 0 '^ncvm +1M +100.0% +100.0% to 100.0% +1.00$' "${tune[@]}"
+# One round in which the machine was busy changes nothing.
+rounds 5 '(12 if (map, chunk) == ("ncvm", "1M") else 10) * (0.3 if n == 0 and map == "ncvm" else 1)'
+expect_host busy-round 0 '^Use: --map ncvm --chunk 1M$' "${tune[@]}"
+# What is printed of a setting that differs.
+rounds 5 '10 - (5 - n if (map, chunk) == ("ncvm", "1M") else 0)'
+expect_host quartiles 0 '^ncvm +1M +70.0% +60.0% to +80.0% ' "${tune[@]}"
+# A setting that is the best in one case and slow in the other: the defaults have the better geometric mean.
+rounds 4 '(5.5 if (map, chunk) == ("cvm", "4M") else 1 if (map, chunk) != ("ncvm", "1M") and "h2d" in case else
+	10 if "h2d" in case or (map, chunk) == ("cvm", "64K") else 2.5)'
+expect_host cases-count-alike 0 '^Use the defaults ' "${tune[@]}"
+# What a round has not measured, or not in each case, or without a new buffer, is left out.
+rounds 5 '20 if (map, chunk) == ("cvm", "1M") else 10'
+sed -i '/^ncvm,chunks,1M/d' "$tmp/rounds/round-03.csv"
+sed -i '/^vm,chunks,64K.pinned/d; /^ncvm,chunks,4M.new/d' "$tmp"/rounds/*.csv
+expect_host parts-are-missing 0 '^Use: --map cvm --chunk 1M$' "${tune[@]}"
+grep '%' "$tmp/out" | cut -c1-13 | tr -s ' ' ' ' >"$tmp/left"
+expect_host parts-are-left-out 0 '^cvm 1M cvm 4M ncvm 64K$' bash -c "sort '$tmp/left' | xargs"
 # The same medians, and rounds that differ more: noise is not advice.
 rounds 5 '10 + 6 * ((n * 7 + (chunk == "1M") * 3 + (map == "ncvm") * 2) % 5) / 5'
 expect_host noise 0 '^No setting is better than the defaults by more than the rounds differ .5 rounds.[.]$' "${tune[@]}"
@@ -57,6 +74,8 @@ expect_host noise-is-not-saved 0 '^Nothing is saved' "${tune[@]}" --save
 [ ! -e "$saved" ] && echo '@ok no-file 0.0' || echo '@FAIL no-file'
 rounds 5 '20 if (map, chunk) == ("cvm", "4M") else 10'
 expect_host defaults-are-best 0 '^Use the defaults .*they are the best of all' "${tune[@]}"
+rounds 5 '20 if (map, chunk) == ("cvm", "4M") else 19.9 if chunk == "1M" and n % 2 == 0 else 10'
+expect_host defaults-may-be-best 0 '^No setting is better than the defaults' "${tune[@]}"
 rounds 2 '20 if chunk == "1M" else 10'
 expect_host too-few 0 '^No advice: 2 rounds are too few' "${tune[@]}"
 
@@ -72,6 +91,9 @@ expect_host other-map 127 'using --map cvm --chunk 64K;' "${run[@]}" --map cvm n
 expect_host home 127 "using --map ncvm --chunk 64K; $tmp/home/.config/qcuda/run" bash -c "mkdir -p $tmp/home/.config &&
 	cp -r $XDG_CONFIG_HOME/qcuda $tmp/home/.config && HOME=$tmp/home XDG_CONFIG_HOME=relative ${run[*]} no-such-program"
 
+expect_host vm-has-its-own 2 'no such file' "$qcu" vm --verbose --script "$tmp/none"
+! grep -q 'says what the command line' "$tmp/out" && echo '@ok not-for-vm 0.0' || echo '@FAIL not-for-vm'
+
 # broken NAME PATTERN TEXT: a file with this text is refused.
 broken() {
 	printf "$3" >"$saved"
@@ -83,6 +105,7 @@ broken no-size 'line 1: a chunk is a size' 'chunk=big\n'
 broken command 'line 1: a chunk is a size' 'chunk=$(touch '"$tmp"'/bad)\n'
 broken spaces 'line 1: only map and chunk' ' map=cvm\n'
 broken binary 'line 1: only map and chunk' '\0\1\2map=cvm'
+broken zero-byte 'line 1: only map and chunk' '\0map=ncvm'
 broken odd-chunk 'must be a power of two' 'chunk=100K\n'
 broken too-long 'too long for settings' "$(printf '#%05000d' 0)"
 rm "$saved"
