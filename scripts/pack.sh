@@ -140,32 +140,37 @@ pack_program() {
 	fi
 }
 
-# Passes the environment on, without the variables that would be wrong in the guest.
+# Passes the environment on, without the variables that would be wrong in the guest. With --image it is the image's.
 write_environment() {
-	local entry name
+	local entry name path=${PATH:-/usr/bin} libraries=${LD_LIBRARY_PATH:-} from=/proc/$$/environ
+	if [ -n "$image" ]; then
+		image_environment >"$tmp/environment"
+		from=$tmp/environment path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin libraries=
+	fi
 	echo 'unset HOME TERM PWD OLDPWD'
 	while IFS= read -r -d '' entry; do
 		name=${entry%%=*}
 		[[ $name =~ ^[A-Za-z_][A-Za-z0-9_]*$ ]] || continue
 		case $name in
-		_ | PWD | OLDPWD | SHLVL | TMPDIR | LD_PRELOAD | LD_AUDIT | MAKEFLAGS | MAKELEVEL | MFLAGS | PATH) ;;
-		LD_LIBRARY_PATH) ;;
+		PATH) [ -z "$image" ] || path=${entry#*=} ;;
+		LD_LIBRARY_PATH) [ -z "$image" ] || libraries=${entry#*=} ;;
+		_ | PWD | OLDPWD | SHLVL | TMPDIR | LD_PRELOAD | LD_AUDIT | MAKEFLAGS | MAKELEVEL | MFLAGS) ;;
 		# The host's drivers are not the guest's.
 		VK_DRIVER_FILES | VK_ICD_FILENAMES | VK_ADD_DRIVER_FILES) ;;
 		*) echo "export $name=$(quote "${entry#*=}")" ;;
 		esac
-	done <"/proc/$$/environ"
+	done <"$from"
 	[ -z "$interactive" ] || [ -n "$other_root" ] || echo "export PS1='qcu:\w\\$ '"
 	echo "umask $user_umask"
-	echo "export PATH=$(quote "/qcu/bin:${PATH:-/usr/bin}:/bin")"
+	echo "export PATH=$(quote "/qcu/bin:$path:/bin")"
 	if [ "$opencl" = packed ]; then
 		echo 'export OCL_ICD_VENDORS=/qcu/opencl/vendors POCL_CUDA_TOOLKIT_PATH=/qcu/opencl'
 	fi
 	[ -z "$check_memory" ] || echo "export QCU_CHECK=1 QCU_CHECK_EXITCODE=$((10#$error_exitcode))"
 	[ -z "$guest_icd" ] || echo "export VK_DRIVER_FILES=$guest_icd VK_ICD_FILENAMES=$guest_icd"
 	write_preloads
-	if [ -n "${LD_LIBRARY_PATH:-}$library_path" ]; then
-		echo "export LD_LIBRARY_PATH=$(quote "$library_path${library_path:+${LD_LIBRARY_PATH:+:}}${LD_LIBRARY_PATH:-}")"
+	if [ -n "$libraries$library_path" ]; then
+		echo "export LD_LIBRARY_PATH=$(quote "$library_path${library_path:+${libraries:+:}}$libraries")"
 	fi
 }
 
@@ -181,9 +186,9 @@ write_preloads() {
 	# The module serves programs and libraries with the runtime linked in. A script of the vm command
 	# calls qcu-run for those that need it. A program that has the runtime gets our library from the
 	# start, so that its malloc is ours, too.
-	# Another root's C library may be too old for the module, and would say so for each program.
+	# Another root's C library may be too old for the module, and would say so for each program. That of an image has been looked at.
 	if [ "$mode" != vm ] && [ -e "$tmp/stage/qcu/lib/libqcuda-loader.so" ] &&
-		[[ ${other_root:-/} == / || $linked == static* ]]; then
+		[[ ${other_root:-/} == / || -n $image || $linked == static* ]]; then
 		echo 'export LD_AUDIT=/qcu/lib/libqcuda-loader.so'
 		[[ $linked != static* ]] || before+=("/qcu/lib/libcudart.so.${linked#static }")
 	fi
@@ -249,7 +254,7 @@ write_enter() {
 	write_streams
 	[ "$uid" -eq 0 ] || groups=$(id -G | tr ' ' ,)
 	printf 'exec /qcu/run/enter /root/new %s %s %s %s' "$uid" "$([ "$uid" -eq 0 ] && echo 0 || echo "$gid")" \
-		"$(quote "$groups")" "$(quote "$cwd")"
+		"$(quote "$groups")" "$(quote "${image_folder:-$cwd}")"
 	[ -z "$interactive" ] || terminal
 	for a in "${args[@]}"; do
 		printf ' %s' "$(quote "$a")"
@@ -283,6 +288,7 @@ write_program() {
 pack_for_root() {
 	cp "$enter" "$tmp/stage/qcu/run/enter"
 	pack_ours /qcu/lib
+	[ -z "$image" ] || pack_link qcu-smi /qcu/bin/nvidia-smi
 	library_path=/qcu/lib
 	[ -z "$opencl" ] || pack_opencl
 }

@@ -18,6 +18,8 @@ options() {
 		  --print             with --disk: print QEMU's arguments, and start nothing
 		  --root DIR          run, shell: the program's root is DIR, and what is installed there runs with
 		                      its own libraries; what it writes there is lost in the end
+		  --image IMAGE       run, shell: the same with the image of a container: of podman's storage, or an
+		                      OCI folder (./DIR); without PROGRAM, run starts the image's own
 		  -v HOST:GUEST[:ro]  share the folder HOST, too, as GUEST in the guest; ro: the guest cannot
 		                      write there; may be repeated (also --volume)
 		  --share DIR         share DIR with the guest and not the current folder
@@ -84,7 +86,7 @@ usage() {
 			current folder, PROGRAM with its libraries, and read-only the files that an ARG names.
 
 		EOF
-		some_options --root -v --share --mem --vram --cpus --gpu --check --error-exitcode --timeout --verbose --help-all
+		some_options --root --image -v --share --mem --vram --cpus --gpu --check --error-exitcode --timeout --verbose --help-all
 		;;
 	shell)
 		cat <<-EOF
@@ -93,7 +95,7 @@ usage() {
 			Starts a shell in a small guest, which sees the current folder.
 
 		EOF
-		some_options -c --root -v --share --with --mem --vram --cpus --gpu --verbose --help-all
+		some_options -c --root --image -v --share --with --mem --vram --cpus --gpu --verbose --help-all
 		;;
 	vm)
 		cat <<-EOF
