@@ -15,6 +15,8 @@ B=${B:-build}
 [[ $B == /* ]] || B=$here/$B
 fits=$B/scripts/qcu-fits
 oci=$here/tests/vm/launcher/oci.py
+# shellcheck source=tests/vm/launcher/image_root.sh
+. "$here/tests/vm/launcher/image_root.sh"
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 mkdir "$dir/my folder" "$dir/cache" "$dir/libs"
@@ -73,6 +75,34 @@ echo '{}' | "$fits" --hook "$B/qcu-library"
 expect '' 'exit code as a hook' $? 0
 case_done fits-here
 
+# ---- qcu-cdi, which has no device here: tests/fresh/containers_guest.sh has the good path ----
+
+# cdi TEXT VARIABLE ARG...
+cdi() {
+	local text=$1 out
+	shift
+	out=$(env "$1" "$here/scripts/container/cdi" "${@:2}" 2>&1)
+	expect '' "exit code of qcu-cdi ${*:2}" $? 2
+	[[ $out == *"qcu-cdi: "*"$text"* ]] || expect '' "what qcu-cdi ${*:2} says" "$out" "$text"
+}
+mkdir "$dir/odd: [x]"
+for f in libqcuda-loader.so libcuda.so.1 libnvidia-ml.so.1 image-needs-newer-glibc qcu-smi; do
+	: >"$dir/odd: [x]/$f"
+	cp "$dir/odd: [x]/$f" "$dir/libs/"
+done
+cdi 'unknown option --speed' A= --speed
+cdi '--output needs a value' A= --output
+cdi '--output needs a value' A= --output ''
+cdi 'the name must end with .yaml' A= --output /tmp/x.conf
+cdi 'libqcuda-loader.so is missing' QCU_LIBRARY="$dir/none" --print
+cdi 'such a path cannot be in a specification' QCU_LIBRARY="$dir/odd: [x]" --print
+if [ -e /dev/qcuda ]; then
+	echo '@skip no-device there is a /dev/qcuda here'
+else
+	cdi 'there is no /dev/qcuda' QCU_LIBRARY="$dir/libs" --print
+fi
+case_done bad-cdi
+
 # ---- options ----
 
 : >file
@@ -96,18 +126,7 @@ case_done no-image
 
 # ---- images that mean harm ----
 
-# What this machine's programs need, at the places of Debian.
-libs=/lib/x86_64-linux-gnu
-mkdir -p "$dir/root"/{bin,data,lib64,tmp,usr/bin} "$dir/root$libs"
-cp /bin/busybox "$dir/root/bin/"
-for f in sh cat ls env pwd; do
-	ln -s busybox "$dir/root/bin/$f"
-done
-cp -L $libs/{ld-linux-x86-64.so.2,libc.so.6,libm.so.6,libdl.so.2,libpthread.so.0,librt.so.1,libstdc++.so.6,libgcc_s.so.1} "$dir/root$libs/"
-ln -s "..$libs/ld-linux-x86-64.so.2" "$dir/root/lib64/"
-cp "$B/tests/guest/vector_add" "$dir/root/bin/shared"
-cp "$B/tests/guest-static/vector_add" "$dir/root/bin/linked-in"
-strip -o "$dir/root/bin/stripped" "$B/tests/guest-static/vector_add"
+image_root "$dir/root"
 mkdir -p "$dir/small/bin" && cp /bin/busybox "$dir/small/bin/" && ln -s busybox "$dir/small/bin/sh"
 
 # A cache in which only the images are new.
@@ -197,7 +216,7 @@ else
 	case_done image-of-podman
 fi
 
-printf 'GLIBC_2.31' >"$dir/root$libs/libc.so.6"
+printf 'GLIBC_2.31' >"$dir/root$image_libraries/libc.so.6"
 "$oci" old good "$dir/root"
 refused 126 'this image has glibc 2.31' run --gpu soft --image ./old linked-in
 case_done image-too-old
