@@ -4,7 +4,7 @@
 # The VM that people have: a Debian with a disk, a boot loader and systemd, which qcu vm --disk boots. The guest
 # package is installed in it with apt; after a reboot an ordinary user compiles a program with nvcc, whose toolkit
 # lies on a 9p share, and runs it; then the package is upgraded and removed, and nothing of it is left
-# (systemd_guest.sh). With --short the program is compiled here, and nothing is upgraded. The cache keeps the Debian
+# (systemd_guest.sh). podman gives the device to containers (containers_guest.sh). With --short the program is compiled here, and nothing is upgraded. The cache keeps the Debian
 # (systemd_lib.sh).
 #
 # Where the processor is emulated the guest would need many minutes to compile the driver. So DKMS compiles it in
@@ -17,6 +17,8 @@
 . "$root/tests/fresh/lib.sh" || exit 2
 # shellcheck source=tests/fresh/systemd_lib.sh
 . "$root/tests/fresh/systemd_lib.sh" || exit 2
+# shellcheck source=tests/vm/launcher/image_root.sh
+. "$root/tests/vm/launcher/image_root.sh" || exit 2
 
 usage() {
 	cat <<-END
@@ -57,6 +59,18 @@ make_packages() {
 	done
 }
 
+# make_images: OCI folders for podman in the guest. One has musl, as far as anybody looks.
+make_images() {
+	local B=$build
+	image_root "$work/image"
+	mkdir -p "$work"/musl/{bin,lib} "$work/share/images"
+	ln -s busybox "$work/musl/bin/sh"
+	cp /bin/busybox "$work/musl/bin/"
+	: >"$work/musl/lib/ld-musl-x86_64.so.1"
+	"$root/tests/vm/launcher/oci.py" "$work/share/images/image" good "$work/image"
+	"$root/tests/vm/launcher/oci.py" "$work/share/images/musl" good "$work/musl"
+}
+
 # run_guest: the VM runs in a mount namespace of its own, in which the toolkit lies among the packages.
 run_guest() {
 	# shellcheck disable=SC2016 # for the shell there
@@ -90,6 +104,8 @@ main() {
 	cp "$root/tests/fresh/systemd_guest.sh" "$work/share/test"
 	cp "$build/tests/guest/vector_add" "$work/share/needs_library"
 	cp "$build/tests/guest-static/vector_add" "$work/share/"
+	cp "$root/tests/fresh/containers_guest.sh" "$work/share/containers"
+	make_images
 	[ -n "$short" ] || cp "$root/tests/guest/numeric/vector_add.cu" "$root/tests/guest/check.h" "$work/share/"
 	step "booting"
 	run_guest || rc=$?

@@ -45,7 +45,7 @@ as() {
 
 # All files that the package may leave behind. The lists of modules are depmod's, the key for signing is DKMS's.
 files() {
-	find /etc /usr /lib /var/lib /opt -xdev \( -path /var/lib/apt -o -path /var/lib/dpkg -o -name ld.so.cache -o \
+	find /etc /usr /lib /var/lib /opt -xdev \( -path /var/lib/containers -o -path /var/lib/apt -o -path /var/lib/dpkg -o -name ld.so.cache -o \
 		-path /var/lib/systemd -o -path '/usr/lib/modules/*' -o -name 'mok.*' -o -path '/etc/group*' -o \
 		-path '/etc/gshadow*' \) -prune -o -print | sort
 	find /usr/lib/modules -name 'qcuda*'
@@ -101,6 +101,9 @@ second_boot() {
 	says "/dev/qcuda is open to all" 'qcuda' as eve /home/ada/vector_add
 	says "qcu-doctor does not say why" 'usermod -aG render eve' as eve qcu-doctor
 
+	. /share/containers
+	containers
+
 	if [ -e /mnt/qcuda-guest_0.1~test_amd64.deb ]; then
 		step "upgrading"
 		install 0.1~test
@@ -112,6 +115,7 @@ second_boot() {
 	says "a program still runs" 'libcudart|cannot open shared' as ada ./vector_add
 	must "the driver cannot be unloaded" rmmod qcuda
 	must "it is not purged" dpkg --purge qcuda-guest
+	[ ! -e /run/cdi/qcuda.yaml ] || bad "the specification for containers stays"
 	rm /var/tmp/installed
 	files >/var/tmp/after
 	diff /var/tmp/before /var/tmp/after || bad "something was left, or was taken along"

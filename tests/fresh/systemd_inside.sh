@@ -11,6 +11,8 @@ kernel=$(cd /boot && echo vmlinuz-*)
 kernel=${kernel#vmlinuz-}
 
 finish() {
+	# debootstrap does not find the order in which to install these.
+	apt-get -q -y --no-install-recommends install crun podman runc uidmap
 	cat >/etc/fstab <<-END
 		/dev/vda2 / ext4 rw,noatime 0 0
 		qcuda /mnt 9p ro,trans=virtio,version=9p2000.L,msize=262144 0 0
@@ -39,7 +41,7 @@ finish() {
 	systemctl enable test.service
 	systemctl set-default multi-user.target
 	systemctl mask apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service \
-		fstrim.timer getty@tty1.service serial-getty@ttyS0.service systemd-binfmt.service systemd-random-seed.service \
+		fstrim.timer getty@tty1.service podman.service podman.socket podman-auto-update.service podman-auto-update.timer podman-restart.service serial-getty@ttyS0.service systemd-binfmt.service systemd-random-seed.service \
 		systemd-timesyncd.service
 }
 

@@ -15,7 +15,7 @@ choose_release() {
 }
 
 build=$(realpath "${QCU_BUILD:-${B:-$root/build}}")
-kind=systemd contents=1
+kind=systemd contents=2
 packages=(adduser ca-certificates dbus dkms dosfstools e2fsprogs fdisk g++ kmod linux-headers-amd64 linux-image-amd64
 	make mtools syslinux syslinux-common systemd-sysv udev zstd)
 
