@@ -31,9 +31,9 @@
 	X(LAUNCHES,   COUNTER, "launches_total", "") \
 	X(WAITS,      COUNTER, "waits_total", "") \
 	X(ERRORS,     COUNTER, "errors_total", "") \
-	X(TURNS,      COUNTER, "turn_waits_microseconds_total", "") \
 	X(REGISTERED, GAUGE,   "registered_bytes", "") \
 	X(CHUNKS,     GAUGE,   "chunks", "") \
+	X(TURNS_US,   COUNTER, NULL, "") \
 	X(H2D,        COUNTER, NULL, "") \
 	X(D2H,        COUNTER, NULL, "") \
 	X(DEVICE,     GAUGE,   NULL, "")

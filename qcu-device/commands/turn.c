@@ -311,7 +311,7 @@ void mir_turn_wait(struct call *c, enum turns_kind kind)
 			break;
 	}
 	if (waited)
-		count_add(c->m->counts, COUNT_TURNS, waited / 1000);
+		count_add(c->m->counts, COUNT_TURNS_US, waited / 1000);
 	if (atomic_load_explicit(&o->measured, memory_order_relaxed) & 1)
 		c->turn = (uint8_t)(kind + 1);
 }

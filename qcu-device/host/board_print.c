@@ -204,15 +204,25 @@ static void memory_lines(struct view *v, unsigned int of, unsigned int unused)
 	}
 }
 
-static void time_lines(struct view *v, unsigned int of, unsigned int unused)
+static void print_seconds(struct view *v, unsigned int of, const char *metric, uint64_t us)
 {
-	uint64_t us = v->of[of].gpu_time;
 	char number[32];
 
-	(void)unused;
 	snprintf(number, sizeof(number), "%" PRIu64 ".%06" PRIu64, us / 1000000, us % 1000000);
+	print_text(v, of, metric, "", number);
+}
+
+static void time_lines(struct view *v, unsigned int of, unsigned int unused)
+{
+	(void)unused;
 	if (v->dev->gpu_time)
-		print_text(v, of, "gpu_seconds_total", "", number);
+		print_seconds(v, of, "gpu_seconds_total", v->of[of].gpu_time);
+}
+
+static void turn_lines(struct view *v, unsigned int of, unsigned int unused)
+{
+	(void)unused;
+	print_seconds(v, of, "turn_wait_seconds_total", v->of[of].n[COUNT_TURNS_US]);
 }
 
 static void refused_lines(struct view *v, unsigned int of, unsigned int unused)
@@ -285,6 +295,7 @@ void board_print(FILE *out, const struct board_device *dev, const struct board *
 	both(v, "calls_total", false, call_lines, 0);
 	both(v, "device_memory_bytes", true, memory_lines, 0);
 	both(v, "gpu_seconds_total", false, time_lines, 0);
+	both(v, "turn_wait_seconds_total", false, turn_lines, 0);
 	both(v, "mapped_bytes", true, mapped_lines, 0);
 	both(v, "refused_total", false, refused_lines, 0);
 	free(v);

@@ -18,8 +18,7 @@ options() {
 		  --print             with --disk: print QEMU's arguments, and start nothing
 		  --root DIR          run, shell: the program's root is DIR, and what is installed there runs with
 		                      its own libraries; what it writes there is lost in the end
-		  --image IMAGE       run, shell: the same with the image of a container: of podman's storage, or an
-		                      OCI folder (./DIR); without PROGRAM, run starts the image's own
+		  --image IMAGE       run, shell: the same with a container's image: podman's, or an OCI folder
 		  -v HOST:GUEST[:ro]  share the folder HOST, too, as GUEST in the guest; ro: the guest cannot
 		                      write there; may be repeated (also --volume)
 		  --share DIR         share DIR with the guest and not the current folder

@@ -22,6 +22,7 @@ FAMILIES = {
     "registered_bytes": ("gauge", "Guest memory that is registered with the GPU."),
     "chunks": ("gauge", "Chunks of guest memory that are mapped."),
     "gpu_seconds": ("counter", "For how long kernels kept GPUs busy."),
+    "turn_wait_seconds": ("counter", "For how long commands waited for the VM's turn on a GPU."),
     "mapped_bytes": ("gauge", "Guest memory that is mapped."),
     "device_memory_bytes": ("gauge", "Memory of each GPU in use."),
     "refused": ("counter", "How often a limit was in the way."),

@@ -263,14 +263,14 @@ colours() {
 }
 
 # Something is wrong in an empty root, which is said in red.
-mkdir empty
-on_terminal xterm "$here/scripts/doctor" --host --root empty
+mkdir empty-root
+on_terminal xterm "$here/scripts/doctor" --host --root empty-root
 expect '' 'doctor on a terminal' "$(colours)" coloured
-on_terminal dumb "$here/scripts/doctor" --host --root empty
+on_terminal dumb "$here/scripts/doctor" --host --root empty-root
 expect '' 'doctor with TERM=dumb' "$(colours)" plain
-on_terminal xterm env NO_COLOR=1 "$here/scripts/doctor" --host --root empty
+on_terminal xterm env NO_COLOR=1 "$here/scripts/doctor" --host --root empty-root
 expect '' 'doctor with NO_COLOR' "$(colours)" plain
-on_terminal xterm env NO_COLOR= "$here/scripts/doctor" --host --root empty
+on_terminal xterm env NO_COLOR= "$here/scripts/doctor" --host --root empty-root
 expect '' 'doctor with an empty NO_COLOR' "$(colours)" coloured
 case_done colours
 
