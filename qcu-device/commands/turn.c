@@ -26,7 +26,7 @@
 #define STALL_NS   20000000ull	 /* if none of it ends for so long, one more may */
 #define STALL_MIN  500000ull	 /* and the next one after half of that, down to this */
 #define LOOK_NS	   20000	 /* how often a lane looks whether there is room */
-#define RETRY_NS   50000000	 /* no wait for an order or a wake-up is longer */
+#define RETRY_NS   50000000	 /* no sleep before an order is longer */
 #define BROKEN_NS  1000000000ull /* a broker that has not looked for so long is not waited for */
 
 static void pause_ns(long ns)
@@ -36,11 +36,12 @@ static void pause_ns(long ns)
 	nanosleep(&t, NULL);
 }
 
-void mir_turn_sleep(const _Atomic uint32_t *word, uint32_t from)
+/* Waits until the word changes, but not for long. Another process writes it. */
+static void sleep_while(const _Atomic uint32_t *word, uint32_t is)
 {
 	struct timespec t = {.tv_nsec = RETRY_NS};
 
-	syscall(SYS_futex, word, FUTEX_WAIT, from, &t, NULL, 0);
+	syscall(SYS_futex, word, FUTEX_WAIT, is, &t, NULL, 0);
 }
 
 const struct turns_orders *mir_turn_orders(const struct turn_gpu *g)
@@ -215,11 +216,12 @@ void mir_turn_mark_end(struct call *c, const struct stream_ref *s)
 
 void mir_turn_forget(struct mirror *m, unsigned int device, const struct be_stream *s)
 {
-	struct turn_gpu *g = &m->turns.gpu[device];
+	struct turn_gpu *g;
 	unsigned int i;
 
 	if (device >= m->turns.gpus)
 		return;
+	g = &m->turns.gpu[device];
 	pthread_mutex_lock(&g->lock);
 	for (i = 0; i < g->slots; i++)
 		if (g->slot[i].s == s)
@@ -279,7 +281,7 @@ static bool wait_for_order(struct turn_gpu *g, enum turns_kind kind)
 			break;
 		if (order == TURNS_RING)
 			eventfd_write(t->view.bell, 1);
-		mir_turn_sleep(word, order);
+		sleep_while(word, order);
 	}
 	atomic_fetch_sub(wants, 1);
 	return !broken;

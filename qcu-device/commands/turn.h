@@ -63,8 +63,6 @@ void mir_turn_forget(struct mirror *m, unsigned int device, const struct be_stre
 /* What the broker orders, and what the session says. */
 const struct turns_orders *mir_turn_orders(const struct turn_gpu *g);
 struct turns_report *mir_turn_report(const struct turn_gpu *g);
-/* Waits until the word, which another process writes, changes; but not for long. */
-void mir_turn_sleep(const _Atomic uint32_t *word, uint32_t from);
 /* The backend marks nothing more, for this reason. The caller holds g->lock. */
 void mir_turn_unmark(struct turn_gpu *g, int rc);
 

@@ -3,14 +3,20 @@
  * The gate's life (turn.c), and its threads, one for each GPU. When the VM is no longer alone on a
  * GPU, the thread says when the work is done that has no marks.
  */
+#define _GNU_SOURCE /* syscall */
+#include <limits.h>
+#include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "qcu-device/base/complain.h"
 #include "qcu-device/commands/commands.h"
 
 #define SETTLE_NS 500000 /* how often the thread looks whether the streams are done */
+#define ERROR_S	  1	 /* how often it looks for an error that has ended them */
 
 /* An error also counts as done: the context has ended. */
 static bool is_stream_done(struct turn_gpu *g, struct be_stream *s)
@@ -53,7 +59,7 @@ static void *settle_main(void *arg)
 	struct mirror *m = g->m;
 	struct turns_report *r = mir_turn_report(g);
 	const _Atomic uint32_t *word = &mir_turn_orders(g)->measured;
-	const struct timespec pause = {.tv_nsec = SETTLE_NS};
+	const struct timespec pause = {.tv_nsec = SETTLE_NS}, idle = {.tv_sec = ERROR_S};
 	bool uses, done;
 	uint32_t now;
 
@@ -71,7 +77,7 @@ static void *settle_main(void *arg)
 		pthread_mutex_unlock(&m->use[MIR_USER_TURNS].lock);
 		if (done) {
 			atomic_store(&r->settled, now);
-			mir_turn_sleep(word, now);
+			syscall(SYS_futex, word, FUTEX_WAIT, now, &idle, NULL, 0);
 		} else {
 			nanosleep(&pause, NULL);
 		}
@@ -82,10 +88,12 @@ static void *settle_main(void *arg)
 void mir_turns_begin(struct mirror *m)
 {
 	struct turn_gate *t = &m->turns;
-	unsigned int gpus = m->devices < TURNS_GPUS ? m->devices : TURNS_GPUS, i;
+	unsigned int gpus = m->cfg.turns.gpus, i;
 
 	if (!m->cfg.turns.orders || !m->cfg.session || m->cfg.session >= TURNS_SESSIONS)
 		return;
+	if (gpus > m->devices)
+		gpus = m->devices;
 	t->gpu = calloc(gpus, sizeof(*t->gpu));
 	if (!t->gpu) {
 		complain("no memory to share the GPU by agreement");
@@ -107,7 +115,13 @@ void mir_turns_begin(struct mirror *m)
 
 void mir_turns_stop(struct mirror *m)
 {
+	unsigned int i;
+
 	atomic_store(&m->turns.stop, true);
+	/* Other mirrors of the VM wake up, too, and sleep again. */
+	for (i = 0; i < m->turns.gpus; i++)
+		syscall(SYS_futex, &m->turns.view.orders[i].measured, FUTEX_WAKE, INT_MAX, NULL,
+			NULL, 0);
 	pthread_mutex_lock(&m->use[MIR_USER_TURNS].lock);
 	pthread_mutex_unlock(&m->use[MIR_USER_TURNS].lock);
 }

@@ -348,7 +348,8 @@ void birth_mirror(void)
 	args.usage = usage_new(FD_USAGE);
 	if (!args.usage)
 		stillborn("no memory to share with the main process");
-	if (s.opt.keeper.on && !turns_map(&args.turns, FD_ORDERS, FD_REPORTS, FD_BELL))
+	if (s.opt.keeper.on &&
+	    !turns_map(&args.turns, s.opt.keeper.gpus, FD_ORDERS, FD_REPORTS, FD_BELL))
 		stillborn("no memory to share with the GPU's broker");
 	args.warm = s.warm;
 	close(FD_PROGRAM);

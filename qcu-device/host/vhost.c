@@ -391,7 +391,7 @@ static bool make_shared(struct device *d)
 			strerror(errno));
 		return false;
 	}
-	if (d->opt->keeper.on && !turns_map(&d->turns, d->opt->keeper.orders,
+	if (d->opt->keeper.on && !turns_map(&d->turns, d->opt->keeper.gpus, d->opt->keeper.orders,
 					    d->opt->keeper.reports, d->opt->keeper.bell)) {
 		fprintf(stderr, "qcu-device: no memory to share with the GPU's broker: %s\n",
 			strerror(errno));

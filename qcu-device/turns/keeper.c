@@ -235,17 +235,18 @@ const char *keeper_start(struct keeper *k, const struct turns_hello *hello, cons
 	close(life[0]);
 	k->life = life[1];
 	k->on = !why;
+	k->gpus = gpus;
 	return why;
 }
 
-bool turns_map(struct turns_view *v, int orders, int reports, int bell)
+bool turns_map(struct turns_view *v, unsigned int gpus, int orders, int reports, int bell)
 {
 	void *o = mmap(NULL, TURNS_ORDERS_BYTES, PROT_READ, MAP_SHARED, orders, 0);
 	void *r = mmap(NULL, TURNS_REPORTS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, reports, 0);
 
 	if (o == MAP_FAILED || r == MAP_FAILED)
 		return false;
-	*v = (struct turns_view){.orders = o, .reports = r, .bell = bell};
+	*v = (struct turns_view){.orders = o, .gpus = gpus, .reports = r, .bell = bell};
 	return true;
 }
 
@@ -253,6 +254,6 @@ void turns_session_ended(const struct turns_view *v, unsigned int session)
 {
 	unsigned int i;
 
-	for (i = 0; v->orders && i < TURNS_GPUS; i++)
+	for (i = 0; i < v->gpus; i++)
 		memset(turns_report(v, i, session), 0, TURNS_PAGE);
 }

@@ -14,6 +14,7 @@
 
 struct keeper {
 	bool on;
+	unsigned int gpus;
 	int orders;  /* can only be read */
 	int reports; /* each session writes its pages */
 	int bell;
@@ -30,7 +31,7 @@ const char *keeper_start(struct keeper *k, const struct turns_hello *hello, cons
 			 const char *program);
 
 /* Maps the files as a mirror has them. False: no memory. */
-bool turns_map(struct turns_view *v, int orders, int reports, int bell);
+bool turns_map(struct turns_view *v, unsigned int gpus, int orders, int reports, int bell);
 /* The session is over, and its mirror is gone. */
 void turns_session_ended(const struct turns_view *v, unsigned int session);
 

@@ -63,6 +63,7 @@ _Static_assert(sizeof(struct turns_report) == TURNS_PAGE, "a page");
 /* What a mirror has of it. NULL orders: the VM's GPUs are not shared by agreement. */
 struct turns_view {
 	const struct turns_orders *orders;
+	unsigned int gpus;	      /* that are in use */
 	struct turns_report *reports; /* of a GPU: TURNS_SESSIONS of them */
 	int bell;
 };

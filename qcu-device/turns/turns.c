@@ -323,8 +323,8 @@ void turns_look(struct turns *t, uint64_t now_ns)
 	uint64_t ns = now_ns - t->now_ns;
 	unsigned int k;
 
-	if (ns > TURNS_LONGEST_GLANCE)
-		ns = TURNS_LONGEST_GLANCE;
+	if (ns > TURNS_LONGEST_LOOK)
+		ns = TURNS_LONGEST_LOOK;
 	t->now_ns = now_ns;
 	for (k = 0; k < TURNS_KINDS && t->shared; k++)
 		charge_for_time(t, k, ns);

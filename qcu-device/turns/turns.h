@@ -21,23 +21,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TURNS_VMS	     256u
-#define TURNS_WEIGHT	     100u /* the default */
-#define TURNS_WEIGHT_MAX     10000u
-#define TURNS_NONE	     TURNS_VMS
-#define TURNS_QUANTUM	     4000000ull	  /* ns. Two equal VMs have turns of twice this */
-#define TURNS_DRAIN	     10000000ull  /* the longest wait for what others have in flight */
-#define TURNS_TICK	     250000ull	  /* how often the broker looks while VMs share */
-#define TURNS_TICK_SHORT     50000ull	  /* and while one waits for another's last work */
-#define TURNS_START	     (1ull << 40) /* the first virtual time: more than any credit */
-#define TURNS_LINGER	     300000ull	  /* a VM without work keeps its turn so long */
-#define TURNS_LINGER_LONG    2000000ull	  /* the same for an interactive one */
-#define TURNS_CREDIT_LONG    500000000ull /* of an interactive VM; others have a quantum */
-#define TURNS_GRACE	     5000000ull	  /* in which who has the turn must begin its work */
-#define TURNS_CALM	     50000000ull  /* so long after the others' last work a VM is alone */
-#define TURNS_PART	     4u /* who has the turn is charged for so manyth of the time at least */
-#define TURNS_BURST	     20000000ull   /* how far a VM with a maximum may be ahead of it */
-#define TURNS_LONGEST_GLANCE 1000000000ull /* no more time than this passes between two looks */
+#define TURNS_VMS	   256u
+#define TURNS_WEIGHT	   100u /* the default */
+#define TURNS_WEIGHT_MAX   10000u
+#define TURNS_NONE	   TURNS_VMS
+#define TURNS_QUANTUM	   4000000ull	/* ns. Two equal VMs have turns of twice this */
+#define TURNS_DRAIN	   10000000ull	/* the longest wait for what others have in flight */
+#define TURNS_TICK	   250000ull	/* how often the broker looks while VMs share */
+#define TURNS_TICK_SHORT   50000ull	/* and while one waits for another's last work */
+#define TURNS_START	   (1ull << 40) /* the first virtual time: more than any credit */
+#define TURNS_LINGER	   300000ull	/* a VM without work keeps its turn so long */
+#define TURNS_LINGER_LONG  2000000ull	/* the same for an interactive one */
+#define TURNS_CREDIT_LONG  500000000ull /* of an interactive VM; others have a quantum */
+#define TURNS_GRACE	   5000000ull	/* in which who has the turn must begin its work */
+#define TURNS_CALM	   50000000ull	/* so long after the others' last work a VM is alone */
+#define TURNS_PART	   4u /* who has the turn is charged for so manyth of the time at least */
+#define TURNS_BURST	   20000000ull	 /* how far a VM with a maximum may be ahead of it */
+#define TURNS_LONGEST_LOOK 1000000000ull /* no more time than this passes between two looks */
 
 enum turns_kind { TURNS_GPU, TURNS_UP, TURNS_DOWN, TURNS_KINDS };
 

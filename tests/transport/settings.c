@@ -110,7 +110,7 @@ void loopback_share(struct mir_config *cfg)
 		return;
 	snprintf(hello.name, sizeof(hello.name), "%d", (int)getpid());
 	why = keeper_start(&k, &hello, folder, gpu, 1, NULL);
-	if (why || !turns_map(&cfg->turns, k.orders, k.reports, k.bell))
+	if (why || !turns_map(&cfg->turns, k.gpus, k.orders, k.reports, k.bell))
 		fprintf(stderr, "qcuda: QCU_LOOPBACK_SHARE=%s: %s\n", folder,
 			why ? why : "no memory");
 	else if (!cfg->session)
