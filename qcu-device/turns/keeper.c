@@ -34,15 +34,22 @@ struct kept_vm {
 	struct turns_orders *orders;
 };
 
+bool turns_address(struct sockaddr_un *addr, const char *folder, const char *gpu)
+{
+	int n = snprintf(addr->sun_path, sizeof(addr->sun_path), "%s/%s.share", folder, gpu);
+
+	addr->sun_family = AF_UNIX;
+	errno = ENAMETOOLONG;
+	return n >= 0 && (size_t)n < sizeof(addr->sun_path);
+}
+
 int turns_connect(const char *folder, const char *gpu)
 {
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	int n = snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/%s.share", folder, gpu), fd;
+	struct sockaddr_un addr;
+	int fd;
 
-	if (n < 0 || (size_t)n >= sizeof(addr.sun_path)) {
-		errno = ENAMETOOLONG;
+	if (!turns_address(&addr, folder, gpu))
 		return -1;
-	}
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd >= 0 && connect(fd, (const struct sockaddr *)&addr, sizeof(addr))) {
 		close(fd);

@@ -8,6 +8,8 @@
 #ifndef QCU_TURNS_KEEPER_H
 #define QCU_TURNS_KEEPER_H
 
+#include <sys/un.h>
+
 #include "qcu-device/turns/pages.h"
 
 #define KEEPER_GPU_NAME 64u
@@ -35,6 +37,8 @@ bool turns_map(struct turns_view *v, unsigned int gpus, int orders, int reports,
 /* The session is over, and its mirror is gone. */
 void turns_session_ended(const struct turns_view *v, unsigned int session);
 
+/* Where the broker's socket lies. False, with errno: the path is too long. */
+bool turns_address(struct sockaddr_un *addr, const char *folder, const char *gpu);
 /* Connects to the broker's socket, which never blocks. Returns -1 with errno. */
 int turns_connect(const char *folder, const char *gpu);
 

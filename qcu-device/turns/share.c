@@ -45,7 +45,7 @@ static int complain_and_fail(const char *what)
 	return EXIT_FAILURE;
 }
 
-/* 0: it is not ours to serve. */
+/* False: it is not ours to serve. */
 static bool is_alone(const char *folder, const char *gpu)
 {
 	char path[PATH_MAX];
@@ -59,13 +59,11 @@ static bool is_alone(const char *folder, const char *gpu)
 
 static int listen_in(const char *folder, const char *gpu)
 {
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	int n = snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/%s.share", folder, gpu), fd;
+	struct sockaddr_un addr;
+	int fd;
 
-	if (n < 0 || (size_t)n >= sizeof(addr.sun_path)) {
-		errno = ENAMETOOLONG;
+	if (!turns_address(&addr, folder, gpu))
 		return -1;
-	}
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	unlink(addr.sun_path);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof(addr)) ||

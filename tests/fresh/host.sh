@@ -20,38 +20,11 @@ case ${1:-} in
 *) die "unknown argument $1 (try --help)" ;;
 esac
 self=host-$release
-need_root_folder
-unshare --mount --cgroup sh -c 'mount --make-rprivate / && mount -t cgroup2 cgroup2 /mnt' 2>/dev/null ||
-	skip "control groups cannot be mounted here, which systemd needs"
-"$root/scripts/deps" --no-cuda --deb >/dev/null || skip "the packages for making packages cannot be installed"
+need_systemd
 
 main() {
-	local bare new p made archives=$cache/fresh/host-$release
-	make_cache
-	mkdir -p "$archives"
-	lock "$self"
-	need_space "$cache" 4000
-	scratch
-	new=$work/root
-	mkdir -p "$new" "$work/packages"
-	folders=("$root:/qcuda:ro" "$work/packages:/packages" "$build/tests/guest:/programs:ro" "$archives:/var/cache/apt/archives")
-	bare_debian
-	step "Debian $release is ready; making packages"
-	# The kernel alone takes xz 8 s of processors, gzip 3.
-	export DPKG_DEB_COMPRESSOR_TYPE=gzip
-	for p in qcuda-host qcuda-vm qcuda-qemu; do
-		made=$(QCU_BUILD=$build DEBFULLNAME='The qCUDA authors' DEBEMAIL=qcuda@packages.debian.org \
-			"$root/scripts/deb/make-deb" --version 0.1~test --only "$p") || die "no package $p"
-		cp "$made" "$work/packages/"
-	done
-	step "installing them"
-	enter /qcuda/tests/fresh/host_inside.sh install >"$work/log" 2>&1 || fail "$work/log" "they cannot be installed"
-	step "systemd starts"
-	with_systemd $((300 * ${QCU_SLOW:-1})) "/qcuda/tests/fresh/host_inside.sh use"
-	grep -x 'host: all is well' "$new/root/said" >/dev/null || {
-		tail -n 5 "$work/systemd.log" | tr -c '\t\n -~' '?'
-		die "not all went well"
-	}
+	local new
+	use_host host host_inside.sh 300
 	step "removing them"
 	enter /qcuda/tests/fresh/host_inside.sh remove || die "something was left"
 	step "done"

@@ -6,34 +6,13 @@ set -uo pipefail
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 log=/tmp/log
 
-step() {
-	echo "host: $SECONDS s: $*"
-}
+self=host
+# shellcheck source=tests/fresh/inside_lib.sh
+. /qcuda/tests/fresh/inside_lib.sh
 
 bad() {
 	echo "host: FAILED: $*"
 	exit 1
-}
-
-# must WHAT COMMAND...: COMMAND must succeed.
-must() {
-	local what=$1
-	shift
-	"$@" >$log 2>&1 || {
-		tail -n 20 $log
-		bad "$what"
-	}
-}
-
-# says CODE PATTERN COMMAND...: COMMAND must end with this exit code, and its output must match PATTERN.
-says() {
-	local code=$1 pattern=$2 rc=0
-	shift 2
-	"$@" >$log 2>&1 </dev/null || rc=$?
-	if [ $rc -ne "$code" ] || ! grep -E -e "$pattern" $log >/dev/null; then
-		tail -n 30 $log
-		bad "$*: exit code $rc, expected $code and: $pattern"
-	fi
 }
 
 files() {

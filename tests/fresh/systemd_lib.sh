@@ -23,3 +23,43 @@ packages=(adduser ca-certificates dbus dkms dosfstools e2fsprogs fdisk g++ kmod 
 finish() {
 	enter /qcuda/tests/fresh/systemd_inside.sh finish >"$work/log" 2>&1 || fail "$work/log" "the Debian cannot be completed"
 }
+
+# need_systemd: skips the test if systemd cannot run in a folder here, or packages cannot be made.
+need_systemd() {
+	need_root_folder
+	unshare --mount --cgroup sh -c 'mount --make-rprivate / && mount -t cgroup2 cgroup2 /mnt' 2>/dev/null ||
+		skip "control groups cannot be mounted here, which systemd needs"
+	"$root/scripts/deps" --no-cuda --deb >/dev/null || skip "the packages for making packages cannot be installed"
+}
+
+# use_host NAME SCRIPT SECONDS: makes the Debian $new with the host's packages, by `SCRIPT install`, and lets `SCRIPT use`
+# run in it under systemd. SCRIPT is a file below tests/fresh, and its last line says that all is well.
+use_host() {
+	local bare p made inside=/qcuda/tests/fresh/$2 archives
+	make_cache
+	archives=$cache/fresh/$1-$release
+	mkdir -p "$archives"
+	lock "$self"
+	need_space "$cache" 4000
+	scratch
+	new=$work/root
+	mkdir -p "$new" "$work/packages"
+	folders=("$root:/qcuda:ro" "$work/packages:/packages" "$build/tests/guest:/programs:ro" "$archives:/var/cache/apt/archives")
+	bare_debian
+	step "Debian $release is ready; making packages"
+	# The kernel alone takes xz 8 s of processors, gzip 3.
+	export DPKG_DEB_COMPRESSOR_TYPE=gzip
+	for p in qcuda-host qcuda-vm qcuda-qemu; do
+		made=$(QCU_BUILD=$build DEBFULLNAME='The qCUDA authors' DEBEMAIL=qcuda@packages.debian.org \
+			"$root/scripts/deb/make-deb" --version 0.1~test --only "$p") || die "no package $p"
+		cp "$made" "$work/packages/"
+	done
+	step "installing them"
+	enter "$inside" install >"$work/log" 2>&1 || fail "$work/log" "they cannot be installed"
+	step "systemd starts"
+	with_systemd $(($3 * ${QCU_SLOW:-1})) "$inside use"
+	grep -x "$1: all is well" "$new/root/said" >/dev/null || {
+		tail -n 5 "$work/systemd.log" | tr -c '\t\n -~' '?'
+		die "not all went well"
+	}
+}

@@ -9,9 +9,9 @@ log=/tmp/log
 slow=${QCU_SLOW:-1}
 users=(anna bert cleo)
 
-step() {
-	echo "slurm: $SECONDS s: $*"
-}
+self=slurm
+# shellcheck source=tests/fresh/inside_lib.sh
+. /qcuda/tests/fresh/inside_lib.sh
 
 bad() {
 	echo "slurm: FAILED: $*"
@@ -20,27 +20,6 @@ bad() {
 	tail -n 20 /var/log/slurm/*.log
 	journalctl -q --no-pager -n 20 -u 'qcu-job@*'
 	exit 1
-}
-
-# must WHAT COMMAND...: COMMAND must succeed.
-must() {
-	local what=$1
-	shift
-	"$@" >$log 2>&1 || {
-		tail -n 20 $log
-		bad "$what"
-	}
-}
-
-# says CODE PATTERN COMMAND...: COMMAND must end with this exit code, and its output must match PATTERN.
-says() {
-	local code=$1 pattern=$2 rc=0
-	shift 2
-	"$@" >$log 2>&1 </dev/null || rc=$?
-	if [ $rc -ne "$code" ] || ! grep -E -e "$pattern" $log >/dev/null; then
-		tail -n 30 $log
-		bad "$*: exit code $rc, expected $code and: $pattern"
-	fi
 }
 
 # until_true WHAT COMMAND...: waits until COMMAND succeeds. Only a hang reaches the limit.
