@@ -74,8 +74,8 @@ static const char usage[] =
 	"  --class batch|interactive\n"
 	"                         interactive: short work does not wait for a turn (batch)\n"
 	"  --share DIR|none       where the GPUs' brokers of shares have their sockets\n"
-	"                         (/run/qcuda/share if root starts the device, and there is a GPU\n"
-	"                         or one of these three options; else none)\n"
+	"                         (/run/qcuda/share if root gives one of these three options;\n"
+	"                         else none)\n"
 	"  --gpus N               how many software GPUs (1)\n"
 	"  --user USER            become this user; root becomes one that nobody else is\n"
 	"  --qemu-user USER       take a connection at --socket only from this user, or from root\n"
@@ -425,14 +425,14 @@ static const char *find_share_program(void)
 	return access(path, X_OK) ? NULL : path;
 }
 
-/* Without the default folder the device goes on, because nobody asked for it. */
+/* A VM that asks for nothing is unknown to the broker. */
 static void begin_sharing(struct device_options *opt, struct share_options *so, const char *name)
 {
 	static char gpu[TURNS_GPUS][KEEPER_GPU_NAME];
 	const char *why, *program = find_share_program();
 	bool none = so->folder && !strcmp(so->folder, "none");
 
-	if (!so->folder && (opt->plugin || so->wanted) && !geteuid() && program)
+	if (!so->folder && so->wanted && !geteuid() && program)
 		so->folder = "/run/qcuda/share";
 	if (!so->folder || none) {
 		if (so->wanted)
