@@ -16,7 +16,7 @@ bad() {
 }
 
 files() {
-	find /etc /usr /lib /var/lib /run -xdev \( -path /var/lib/apt -o -path /var/lib/dpkg -o -name ld.so.cache -o \
+	find /etc /usr /lib /var/lib /run -xdev \( -path /var/lib/cni -o -path /var/lib/containers -o -path /var/lib/apt -o -path /var/lib/dpkg -o -name ld.so.cache -o \
 		-path /var/lib/systemd -o -name '__pycache__' -o -path '/etc/machine-id' \) -prune -o -print | sort
 }
 
