@@ -145,23 +145,38 @@ static void begin_thread(void)
 		pthread_setspecific(process.thread_key, &qcul_self);
 }
 
+static inline void fill_cmd(struct qCUcmd *cmd, enum qcu_op op)
+{
+	if (qcul_self.epoch != qcul_epoch())
+		begin_thread();
+	memset(cmd, 0, sizeof(*cmd));
+	cmd->op = (uint16_t)op;
+	cmd->tid = qcul_tid();
+}
+
+static inline void name_device(struct qCUcmd *cmd, int device)
+{
+	cmd->device = qcul_device_ordinal(device);
+	qcul_device_used(device);
+}
+
 struct qCUcmd qcul_cmd_for(enum qcu_op op, int device)
 {
 	struct qCUcmd cmd;
 
-	if (qcul_self.epoch != qcul_epoch())
-		begin_thread();
-	memset(&cmd, 0, sizeof(cmd));
-	cmd.op = (uint16_t)op;
-	cmd.device = qcul_device_ordinal(device);
-	qcul_device_used(device);
-	cmd.tid = qcul_tid();
+	fill_cmd(&cmd, op);
+	name_device(&cmd, device);
 	return cmd;
 }
 
+/* A new thread's device is known only when the thread has begun. */
 struct qCUcmd qcul_cmd(enum qcu_op op)
 {
-	return qcul_cmd_for(op, qcul_self.device);
+	struct qCUcmd cmd;
+
+	fill_cmd(&cmd, op);
+	name_device(&cmd, qcul_self.device);
+	return cmd;
 }
 
 static bool has_trait(const struct qCUcmd *cmd, unsigned int traits)

@@ -429,9 +429,11 @@ import glob, sys
 from modules import load
 trace, top = load("trace"), load("top")
 name, share = sys.argv[1:]
-sockets = [s for s in top.sockets_of_this_user(top.os.getuid()) if top.read_vm(s)["name"] == name]
+answers = top.ask_all(top.sockets_of_this_user(top.os.getuid()))
+vms = [top.read_vm(path, answer) for path, answer in answers.items() if not answer.error]
+(said,) = [numbers for vm, numbers in vms if vm["name"] == name]
 counted, copied, launches = {}, {"h2d": 0, "d2h": 0}, None
-for metric, labels, value in top.parse(top.ask(*sockets)):
+for metric, labels, value in said:
     if metric == "calls_total" and labels["command"] not in ("MAP", "UNMAP", "THREAD_EXIT"):
         counted[labels["command"]] = value
     elif metric == "copied_bytes_total" and labels["direction"] in copied:
