@@ -25,5 +25,5 @@ expect_host nothing 1 '0 calls compared' perf/cost/table.py --check "$tmp/new" "
 	echo '@skip counted only the QEMU of scripts/build-qemu can count instructions'
 	exit
 }
-host_limit=200
+host_limit=600
 expect_host counted 0 'calls compared' perf/cost/run --check
