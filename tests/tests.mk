@@ -278,7 +278,7 @@ $(foreach t,peer_access two_devices driver_two_devices,loopback guest/$(t)-2 tes
 $(if $(SAN),,$(foreach t,$(filter $(LOOPBACK_PROGRAMS),$(NCCL_PROGRAMS)),$(foreach n,2 3,loopback guest/$(t)-$(n) test env QCU_LOOPBACK_GPUS=$(n) $(B)/tests/guest/$(t);)))
 $(if $(SAN),,$(foreach t,$(filter-out nccl_far,$(filter $(LOOPBACK_PROGRAMS),$(NCCL_PROGRAMS))),loopback guest/$(t)-tcp test env NCCL_P2P_DISABLE=1 QCU_LOOPBACK_GPUS=3 $(B)/tests/guest/$(t);))
 $(if $(findstring thread,$(SAN)),loopback guest/managed_moves-threads test $(B)/tests/guest/managed_moves threads;)
-$(if $(SAN),,$(foreach t,weights alone stops broker_dies strangers forged many,loopback share/$(t) test python3 tests/loopback/share/shares.py $(B) $(t);))
+$(if $(SAN),,$(foreach t,weights alone stops broker_dies strangers forged programs many,loopback share/$(t) test python3 tests/loopback/share/shares.py $(B) $(t);))
 loopback guest/ipc_killed-event test $(B)/tests/guest/ipc_killed event;
 loopback guest/mixed_apis-driver test $(B)/tests/guest/mixed_apis driver;
 $(foreach n,0 1 2 3,loopback guest/illegal_access-$(n) test $(B)/tests/guest/illegal_access $(n);)

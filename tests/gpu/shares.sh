@@ -43,7 +43,7 @@ time_slices() {
 	time_slices 1
 	time_slices 4
 	export QCU_LOOPBACK_BACKEND=$root/build/qcu-device/be_cuda.so LD_LIBRARY_PATH=$root/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-	for case in weights alone stops broker_dies strangers forged many; do
+	for case in weights alone stops broker_dies strangers forged programs many; do
 		echo "== $case"
 		timeout 120 python3 "$here/../loopback/share/shares.py" "$root/build" $case 2>&1
 		echo "exit code $?"

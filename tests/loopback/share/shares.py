@@ -21,6 +21,12 @@ def until(what, condition):
         time.sleep(0.005)
 
 
+def shared_environment():
+    env = dict(os.environ, QCU_LOOPBACK_SHARE=folder)
+    env['LD_LIBRARY_PATH'] = ':'.join([build + '/loopback', *filter(None, [env.get('LD_LIBRARY_PATH')])])
+    return env
+
+
 class Program:
     """A program that keeps the GPU busy, with a count of its kernels that have ended."""
 
@@ -29,8 +35,7 @@ class Program:
         os.ftruncate(fd, 16)
         self.page = mmap.mmap(fd, 16)
         os.close(fd)
-        env = dict(os.environ, QCU_LOOPBACK_SHARE=folder)
-        env['LD_LIBRARY_PATH'] = ':'.join([build + '/loopback', *filter(None, [env.get('LD_LIBRARY_PATH')])])
+        env = shared_environment()
         env.update({'QCU_LOOPBACK_' + k.upper(): str(v) for k, v in options.items()})
         self.process = subprocess.Popen([build + '/tests/loopback/hog', path, str(ns), '1000000000'], env=env)
         processes.append(self.process)
@@ -254,6 +259,18 @@ def forged():
     b.end()
 
 
+def programs():
+    """Programs whose threads use one stream, and whose kernels wait for later copies, beside one that is busy."""
+    broker()
+    busy = Program()
+    busy.goes_on()
+    for name in 'many_small', 'mem_semantics', 'legacy_order':
+        p = subprocess.run([f'{build}/tests/guest/{name}'], env=shared_environment(), timeout=LIMIT)
+        if p.returncode:
+            sys.exit(f'{name} ended with {p.returncode}')
+    busy.end()
+
+
 def many():
     """VMs come and go."""
     p = broker()
@@ -277,7 +294,7 @@ def many():
 
 
 try:
-    {f.__name__: f for f in (weights, alone, stops, broker_dies, strangers, forged, many)}[case]()
+    {f.__name__: f for f in (weights, alone, stops, broker_dies, strangers, forged, programs, many)}[case]()
 finally:
     for process in processes:
         if process.poll() is None:
