@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* How busy sessions keep a GPU (busy.h): the clock of each, and shares of the time. */
-#include <time.h>
-
 #include "qcu-device/base/busy.h"
+#include "qcu-device/base/spin.h"
 
 #define RUNS 1u
 
 uint64_t busy_now(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+	return spin_clock() / 1000;
 }
 
 uint64_t busy_spent(const struct busy_time *t, uint64_t now)

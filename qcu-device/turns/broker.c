@@ -21,9 +21,9 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "qcu-device/base/spin.h"
 #include "qcu-device/turns/broker.h"
 #include "qcu-device/turns/pages.h"
 
@@ -59,14 +59,6 @@ static struct broker {
 } broker;
 
 enum { LISTENER, TIMER, SOCKET, BELL };
-
-static uint64_t clock_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
-}
 
 static bool watch_fd(int op, int fd, unsigned int what, unsigned int i, bool once)
 {
@@ -159,20 +151,20 @@ static void write_orders(unsigned int i)
 static void look(void)
 {
 	struct turns *t = &broker.turns;
-	uint64_t began = clock_ns(), next;
+	uint64_t began = spin_clock(), next;
 	unsigned int i;
 
 	for (i = 0; i < t->top; i++)
 		if (t->vm[i].there)
 			read_vm(i);
-	turns_look(t, clock_ns());
+	turns_look(t, spin_clock());
 	for (i = 0; i < t->top; i++)
 		if (t->vm[i].there)
 			write_orders(i);
 	if (!t->shared)
 		return;
 	next = turns_next_look(t);
-	began = (clock_ns() - began) * LOOK_PART;
+	began = (spin_clock() - began) * LOOK_PART;
 	start_tick(next > began ? next : began);
 }
 
@@ -218,7 +210,7 @@ static void close_connection(unsigned int i)
 		munmap((void *)(uintptr_t)c->reports, TURNS_SESSIONS * TURNS_PAGE);
 		close(c->bell);
 		if (!--broker.vms)
-			broker.empty_since_ns = clock_ns();
+			broker.empty_since_ns = spin_clock();
 	}
 	*c = (struct connection){.sock = -1, .bell = -1};
 }
@@ -240,7 +232,7 @@ static void accept_keeper(void)
 		close(sock);
 		return;
 	}
-	broker.c[i] = (struct connection){.sock = sock, .bell = -1, .since_ns = clock_ns()};
+	broker.c[i] = (struct connection){.sock = sock, .bell = -1, .since_ns = spin_clock()};
 }
 
 /* Only a file that cannot shrink may be read without fear. */
@@ -385,7 +377,7 @@ static void hear_socket(unsigned int i)
 
 static void drop_silent(void)
 {
-	uint64_t now = clock_ns();
+	uint64_t now = spin_clock();
 	unsigned int i;
 
 	for (i = NEW_FIRST; i < NEW_FIRST + PENDING; i++)
@@ -424,14 +416,14 @@ bool broker_serve(int listener, uid_t owner, unsigned int idle_seconds)
 	    !watch_fd(EPOLL_CTL_ADD, listener, LISTENER, 0, false) ||
 	    !watch_fd(EPOLL_CTL_ADD, broker.timer, TIMER, 0, false))
 		return false;
-	broker.empty_since_ns = clock_ns();
+	broker.empty_since_ns = spin_clock();
 	for (;;) {
 		n = epoll_wait(broker.poll, e, EVENTS, 1000);
 		for (k = 0; k < n; k++)
 			handle_event(&e[k]);
 		drop_silent();
 		if (idle_seconds && !broker.vms &&
-		    clock_ns() - broker.empty_since_ns > idle_seconds * NS_PER_S)
+		    spin_clock() - broker.empty_since_ns > idle_seconds * NS_PER_S)
 			return true;
 	}
 }

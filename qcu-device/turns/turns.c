@@ -85,8 +85,7 @@ static void charge_for_time(struct turns *t, unsigned int kind, uint64_t ns)
 	for (i = 0; i < t->top; i++)
 		if (t->vm[i].there)
 			running += t->vm[i].use[kind].running;
-	/* If the last work is done and the next VM may not go yet, it is the broker that is late.
-	 */
+	/* If the last work is done and the next VM may not go yet, the broker is late. */
 	who = t->drains[kind] == TURNS_NONE ? t->holder[kind]
 	      : running			    ? t->drains[kind]
 					    : TURNS_NONE;
@@ -268,7 +267,7 @@ static void give_orders(struct turns *t, unsigned int kind)
 	}
 }
 
-/* How long has this VM had no work of any kind? */
+/* Has this VM had no work of any kind for long? */
 static bool has_been_idle(const struct turns *t, const struct turns_vm *v)
 {
 	unsigned int k;

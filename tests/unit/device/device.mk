@@ -97,7 +97,7 @@ test_device_groups_LIBS := $(DEVICE_LIBS)
 
 # What programs may learn of a GPU.
 UNIT_TESTS += test_device_sensors
-test_device_sensors_OBJS := $(addprefix $(B)/qcu-device/base/,busy.o sensors.o)
+test_device_sensors_OBJS := $(addprefix $(B)/qcu-device/base/,busy.o sensors.o spin.o)
 
 # A program's device memory as NVML sees it, which is a stand-in here.
 UNIT_TESTS += test_device_memwatch
