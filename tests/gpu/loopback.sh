@@ -5,7 +5,8 @@
 # costs where no processor is emulated. Guest and mirror are then one process, in which there cannot be two libraries
 # of one name: so the mirror gets copies of NVIDIA's under other names, which this script makes (5 GB in a temporary folder).
 #
-#	loopback.sh [OUT [STEP...]]	PYTHON names the interpreter, TURNS how often (3)
+#	loopback.sh [OUT [STEP...]]	PYTHON names the interpreter, TURNS how often (3),
+#					BESIDE a command that then runs beside all of it a second time
 #
 # OUT (default: the current folder) gets the outputs. STEP: of training_steps.py; not those that fork.
 set -euo pipefail
@@ -41,12 +42,26 @@ preload=$ours/libcudart.so.13
 for library in cublasLt.so.13 cublas.so.13 cufft.so.12 curand.so.10 cusparse.so.12 cusolver.so.12 cudnn.so.9; do
 	preload+=:$ours/lib$library
 done
-for turn in $(seq "${TURNS:-3}"); do
-	"$python" training_steps.py "$@" >"$out/native.$turn.out" 2>"$out/native.$turn.err"
-	LD_PRELOAD=$preload QCU_LOOPBACK_BACKEND=$ours/be_cuda.so \
-		LD_LIBRARY_PATH=$ours:$work/nvidia:$root/lib:$wheels/cu13/lib \
-		"$python" training_steps.py "$@" >"$out/loopback.$turn.out" 2>"$out/loopback.$turn.err"
-	cmp "$out/native.$turn.out" "$out/loopback.$turn.out"
-done
-grep -h -e 'a step of' -e tokens "$out"/native.*.err | sed 's/^[^]]*] /native   /' | sort
-grep -h -e 'a step of' -e tokens "$out"/loopback.*.err | sed 's/^[^]]*] /loopback /' | sort
+# run_turns NAME STEP...
+run_turns() {
+	local name=$1 turn
+	shift
+	for turn in $(seq "${TURNS:-3}"); do
+		turn=$name$turn
+		"$python" training_steps.py "$@" >"$out/native.$turn.out" 2>"$out/native.$turn.err"
+		LD_PRELOAD=$preload QCU_LOOPBACK_BACKEND=$ours/be_cuda.so \
+			LD_LIBRARY_PATH=$ours:$work/nvidia:$root/lib:$wheels/cu13/lib \
+			"$python" training_steps.py "$@" >"$out/loopback.$turn.out" 2>"$out/loopback.$turn.err"
+		cmp "$out/native.$turn.out" "$out/loopback.$turn.out"
+	done
+	grep -h -e 'a step of' -e tokens "$out/native.$name"[0-9]*.err | sed "s/^[^]]*] /native   $name /" | sort
+	grep -h -e 'a step of' -e tokens "$out/loopback.$name"[0-9]*.err | sed "s/^[^]]*] /loopback $name /" | sort
+}
+
+run_turns '' "$@"
+if [ -n "${BESIDE:-}" ]; then
+	bash -c "exec $BESIDE" >"$out/beside.out" 2>&1 &
+	trap 'kill %1; rm -rf "$work"' EXIT
+	sleep 5
+	run_turns beside. "$@"
+fi

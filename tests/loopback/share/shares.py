@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Programs that share the software GPU by agreement: shares.py BUILD CASE. Each program is a VM of its own to the
 broker. What is compared is how many kernels each program has ended meanwhile, so it does not matter how fast the
-machine is."""
+machine is.
+
+Cases with gpu in their name are for a real GPU (tests/gpu/shares.sh): there the kernels compute, and time is measured.
+NATIVE names the folder of NVIDIA's runtime, for the same without a broker."""
 import fcntl, mmap, os, random, shutil, signal, socket, struct, subprocess, sys, tempfile, time
 
 build, case = os.path.abspath(sys.argv[1]), sys.argv[2]
 folder = tempfile.mkdtemp(prefix='qcu-share-')
 KERNEL = 500000  # ns
 KERNELS = 2000   # are looked at, at least
+KIND = 'work' if 'QCU_LOOPBACK_BACKEND' in os.environ else 'wait'
+REPEAT = int(os.environ.get('REPEAT', '3'))
 LIMIT = 300     # seconds: only something that hangs takes so long
 PAGE, GPUS, SESSIONS, SLOTS = 4096, 16, 64, 64
 processes = []
@@ -27,17 +32,22 @@ def shared_environment():
     return env
 
 
+def native_environment():
+    return dict(os.environ, LD_LIBRARY_PATH=os.environ['NATIVE'])
+
+
 class Program:
     """A program that keeps the GPU busy, with a count of its kernels that have ended."""
 
-    def __init__(self, ns=KERNEL, **options):
+    def __init__(self, ns=KERNEL, kind=KIND, native=False, **options):
         fd, path = tempfile.mkstemp(dir=folder)
         os.ftruncate(fd, 16)
         self.page = mmap.mmap(fd, 16)
         os.close(fd)
-        env = shared_environment()
+        self.ns = ns
+        env = native_environment() if native else shared_environment()
         env.update({'QCU_LOOPBACK_' + k.upper(): str(v) for k, v in options.items()})
-        self.process = subprocess.Popen([build + '/tests/loopback/hog', path, str(ns), '1000000000'], env=env)
+        self.process = subprocess.Popen([build + '/tests/loopback/hog', path, str(ns), '1000000000', kind], env=env)
         processes.append(self.process)
 
     def count(self):
@@ -293,8 +303,108 @@ def many():
     b.end()
 
 
+def counted(programs, seconds):
+    """How many pieces of work of each program end in so many seconds, once all are at it."""
+    for p in programs:
+        p.goes_on(1)
+    time.sleep(1)
+    first, began = [p.count() for p in programs], time.monotonic()
+    time.sleep(seconds)
+    now = [p.count() for p in programs]
+    return [(n - f) / (time.monotonic() - began) for n, f in zip(now, first)]
+
+
+def end_all(programs):
+    for p in programs:
+        p.end()
+
+
+def parts(numbers):
+    return ' '.join(f'{n / sum(numbers):.3f}' for n in numbers)
+
+
+def gpu_weights():
+    """Weights, and the throughput beside that of the driver's time slices."""
+    broker()
+    for _ in range(REPEAT):
+        for others in [100], [300], [700], [100] * 3:
+            rates = {}
+            for native in True, False:
+                there = [Program(native=native, weight=w) for w in [100, *others]]
+                rates[native] = counted(there, 4)
+                end_all(there)
+            print(f'weights 100 {others}: {parts(rates[False])}, natively {parts(rates[True])}; throughput '
+                  f'{sum(rates[False]):.0f} kernels a second, natively {sum(rates[True]):.0f}: '
+                  f'{sum(rates[False]) / sum(rates[True]):.3f}', flush=True)
+
+
+def gpu_lengths():
+    """Kernels of 0.05, 5, 50 and 100 ms."""
+    broker()
+    for weights in [100] * 4, [100, 200, 400, 800], [800, 400, 200, 100]:
+        for native in True, False:
+            there = [Program(ns, native=native, weight=w)
+                     for ns, w in zip((50000, 5000000, 50000000, 100000000), weights)]
+            times = [rate * p.ns for rate, p in zip(counted(there, 10), there)]
+            end_all(there)
+            print('natively' if native else f'weights {weights}', parts(times),
+                  f'of {sum(times) / 1e9:.3f} s a second', flush=True)
+
+
+def gpu_mixed():
+    """A VM of launches, one of graphs, one of cuBLAS: parts of what each does alone."""
+    broker()
+    kinds = ('work', 500000), ('graph', 2000000), ('gemm', 2048)
+    alone = []
+    for kind, ns in kinds:
+        there = [Program(ns, kind)]
+        alone += counted(there, 3)
+        end_all(there)
+    for _ in range(REPEAT):
+        there = [Program(ns, kind) for kind, ns in kinds]
+        rates = [r / a for r, a in zip(counted(there, 5), alone)]
+        end_all(there)
+        print(f'launches, graphs, cuBLAS: {parts(rates)}, together {sum(rates):.3f} of alone', flush=True)
+
+
+def gpu_interactive():
+    """Launch and wait, and a small copy, beside kernels of 5 ms."""
+    broker()
+    for what in 'alone', 'natively', 'batch', 'interactive':
+        native = what == 'natively'
+        there = [] if what == 'alone' else [Program(5000000, native=native)]
+        for p in there:
+            p.goes_on(10)
+        env = native_environment() if native else shared_environment()
+        env['QCU_LOOPBACK_INTERACTIVE'] = str(int(what == 'interactive'))
+        for _ in range(REPEAT):
+            out = subprocess.run([build + '/tests/loopback/asker', '5'], env=env, capture_output=True, text=True)
+            print(f'{what}:', out.stdout.replace('\n', '; '), out.stderr, flush=True)
+        end_all(there)
+
+
+def gpu_stops():
+    """How many ms the other one lacks after a program is stopped, and how many it lacks when it goes on."""
+    broker()
+    a = Program()
+    alone, = counted([a], 2)
+    b = Program()
+    print('both:', parts(counted([a, b], 2)))
+    for _ in range(5):
+        lacks = []
+        for signal_, p, part in (signal.SIGSTOP, b, 1), (signal.SIGCONT, a, 0.5):
+            before, began = p.count(), time.monotonic()
+            os.kill(a.process.pid, signal_)
+            time.sleep(0.3)
+            lacks.append((time.monotonic() - began) * 1000 - (p.count() - before) / alone / part * 1000)
+            time.sleep(0.5)
+        print(f'stopped: the other lacks {lacks[0]:.1f} ms; goes on: it lacks {lacks[1]:.1f} ms', flush=True)
+    end_all([a, b])
+
+
 try:
-    {f.__name__: f for f in (weights, alone, stops, broker_dies, strangers, forged, programs, many)}[case]()
+    {f.__name__: f for f in (weights, alone, stops, broker_dies, strangers, forged, programs, many, gpu_weights,
+                             gpu_lengths, gpu_mixed, gpu_interactive, gpu_stops)}[case]()
 finally:
     for process in processes:
         if process.poll() is None:
