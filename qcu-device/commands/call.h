@@ -171,6 +171,7 @@ struct call {
 	bool waited;		   /* it waited for GPU work: kernels may have printed */
 	bool holds_memory;	   /* of the device, in the slot of its order (held.h) */
 	bool marked;		   /* its end must be marked (turn.c): */
+	bool idle;		   /* the stream had no other work; */
 	uint8_t turn, slot;	   /* turn: its kind of work and 1, if the VM is measured */
 	struct window_holds holds; /* released before the answer */
 };

@@ -8,12 +8,16 @@
  * in the session's report when it begins and when it ends the work of a command, and what is
  * between must not take long. The broker reads the same marks.
  *
- * Work that was submitted while the VM was alone has no marks. A thread says when it is done
- * (turns.c).
+ * A mark is work for the GPU, too. Where another VM is busy, the driver may give the GPU to that
+ * one between a mark and what is marked, if a stream has nothing else. So if a stream is idle, the
+ * lane writes that the work begins, and whoever looks next says that it is done: the stream's next
+ * command, a lane that waits for room, or a thread (turns.c). That thread also says when work is
+ * done that was submitted while the VM was alone.
  */
 #define _GNU_SOURCE /* syscall */
 #include <linux/futex.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,8 +35,12 @@
 
 static void pause_ns(long ns)
 {
+	static __thread bool exact;
 	struct timespec t = {.tv_nsec = ns};
 
+	/* Otherwise the kernel adds 50 us. */
+	if (!exact)
+		exact = !prctl(PR_SET_TIMERSLACK, 1);
 	nanosleep(&t, NULL);
 }
 
@@ -64,9 +72,11 @@ static void clear_marks(struct turn_gpu *g)
 
 	for (i = 0; i < g->slots; i++) {
 		g->slot[i].ended = g->slot[i].begun;
+		g->slot[i].open = false;
 		atomic_store(&r->slot[i].begun, g->slot[i].begun & TURNS_COUNT);
 		atomic_store(&r->slot[i].done, g->slot[i].begun & TURNS_COUNT);
 	}
+	atomic_store(&g->open, 0);
 }
 
 void mir_turn_unmark(struct turn_gpu *g, int rc)
@@ -90,7 +100,7 @@ static bool can_mark(struct turn_gpu *g)
 	return g->registered;
 }
 
-static void put_mark(struct turn_gpu *g, const struct stream_ref *s, _Atomic uint32_t *where,
+static void put_mark(struct turn_gpu *g, struct be_stream *s, _Atomic uint32_t *where,
 		     uint32_t number)
 {
 	const struct qcu_stream_value v = {
@@ -99,10 +109,45 @@ static void put_mark(struct turn_gpu *g, const struct stream_ref *s, _Atomic uin
 		.bytes = 4,
 		.what = QCU_VALUE_WRITE,
 	};
-	int rc = g->m->cfg.ops->stream_value(g->m->be, s->s, &v);
+	int rc = g->m->cfg.ops->stream_value(g->m->be, s, &v);
 
 	if (rc)
 		mir_turn_unmark(g, rc);
+}
+
+/* An error also counts as done: the context has ended. */
+static bool is_idle(const struct turn_gpu *g, struct be_stream *s)
+{
+	return g->m->cfg.ops->stream_query(g->m->be, s) != QCU_ERR_NotReady;
+}
+
+static void close_slot(struct turn_gpu *g, unsigned int i)
+{
+	g->slot[i].open = false;
+	g->slot[i].ended++;
+	atomic_fetch_sub(&g->open, 1);
+}
+
+static void say_done(struct turn_gpu *g, unsigned int i)
+{
+	close_slot(g, i);
+	atomic_store(&mir_turn_report(g)->slot[i].done, g->slot[i].ended & TURNS_COUNT);
+}
+
+static void close_slots_that_are_done(struct turn_gpu *g)
+{
+	unsigned int i;
+
+	for (i = 0; atomic_load(&g->open) && i < g->slots; i++)
+		if (g->slot[i].open && is_idle(g, g->slot[i].s))
+			say_done(g, i);
+}
+
+void mir_turn_close_done(struct turn_gpu *g)
+{
+	pthread_mutex_lock(&g->lock);
+	close_slots_that_are_done(g);
+	pthread_mutex_unlock(&g->lock);
 }
 
 static uint32_t count_in_flight(const struct turn_gpu *g, unsigned int i)
@@ -118,7 +163,7 @@ static bool is_slot_done(const struct turn_gpu *g, unsigned int i)
 }
 
 /* The stream's slot, or one that is free for it; TURNS_SLOTS: there is none. */
-static unsigned int find_slot(const struct turn_gpu *g, const struct be_stream *s)
+static unsigned int find_slot(const struct turn_gpu *g, struct be_stream *s)
 {
 	unsigned int i, spare = g->slots;
 
@@ -133,13 +178,25 @@ static unsigned int find_slot(const struct turn_gpu *g, const struct be_stream *
 	return spare;
 }
 
-static void take_slot(struct turn_gpu *g, unsigned int i, const struct be_stream *s)
+static void take_slot(struct turn_gpu *g, unsigned int i, struct be_stream *s)
 {
 	g->slot[i].s = s;
 	if (i < g->slots)
 		return;
 	g->slots = i + 1;
 	atomic_store(&mir_turn_report(g)->slots, g->slots);
+}
+
+/*
+ * If others had work under way meanwhile, the driver gave them a part of the time, and it is not
+ * known how much: then only less than before teaches anything.
+ */
+static void learn_each(struct turn_gpu *g, uint64_t ns, bool crowded)
+{
+	if (!g->each_ns || (crowded && ns < g->each_ns))
+		g->each_ns = ns;
+	else if (!crowded)
+		g->each_ns = (g->each_ns * 3 + ns) / 4;
 }
 
 /*
@@ -151,9 +208,11 @@ static void take_slot(struct turn_gpu *g, unsigned int i, const struct be_stream
 static bool has_room_in_flight(struct turn_gpu *g)
 {
 	uint64_t now = spin_clock(), ended = 0, flight = 0;
+	uint32_t crowded = atomic_load_explicit(&mir_turn_orders(g)->crowded, memory_order_relaxed);
 	bool free_slot = g->slots < TURNS_SLOTS;
 	unsigned int i;
 
+	close_slots_that_are_done(g);
 	for (i = 0; i < g->slots; i++) {
 		struct turn_stream *s = &g->slot[i];
 		uint32_t left = count_in_flight(g, i), done = s->begun - left;
@@ -163,14 +222,12 @@ static bool has_room_in_flight(struct turn_gpu *g)
 		flight += left;
 		free_slot |= !left;
 	}
-	if (ended) {
-		uint64_t each = (now - g->since_ns) / ended;
-
-		g->each_ns = g->each_ns ? (g->each_ns * 3 + each) / 4 : each;
-	}
+	if (ended)
+		learn_each(g, (now - g->since_ns) / ended, crowded != g->crowded);
 	if (ended || !flight) {
 		g->since_ns = g->stalled_ns = now;
 		g->stall_ns = STALL_NS;
+		g->crowded = crowded;
 	}
 	if (free_slot && (flight < FLIGHT_MIN || (g->each_ns && flight * g->each_ns < FLIGHT_NS)))
 		return true;
@@ -181,9 +238,25 @@ static bool has_room_in_flight(struct turn_gpu *g)
 	return true;
 }
 
+/* More may come: the open work has its end now, or gets a mark. */
+static void end_open_work(struct turn_gpu *g, unsigned int i, bool idle)
+{
+	struct turn_stream *slot = &g->slot[i];
+
+	if (!slot->open)
+		return;
+	if (idle) {
+		say_done(g, i);
+		return;
+	}
+	close_slot(g, i);
+	put_mark(g, slot->s, &mir_turn_report(g)->slot[i].done, slot->ended & TURNS_COUNT);
+}
+
 void mir_turn_mark_begin(struct call *c, const struct stream_ref *s)
 {
 	struct turn_gpu *g = &c->m->turns.gpu[c->cmd->device];
+	uint32_t number;
 	unsigned int i;
 
 	/* Recorded work runs later, with its graph. */
@@ -193,10 +266,14 @@ void mir_turn_mark_begin(struct call *c, const struct stream_ref *s)
 	i = can_mark(g) ? find_slot(g, s->s) : TURNS_SLOTS;
 	if (i < TURNS_SLOTS) {
 		take_slot(g, i, s->s);
-		g->slot[i].begun++;
 		c->slot = (uint8_t)i;
-		put_mark(g, s, &mir_turn_report(g)->slot[i].begun,
-			 (g->slot[i].begun & TURNS_COUNT) | (c->turn - 1u) << TURNS_KIND);
+		c->idle = is_idle(g, s->s);
+		end_open_work(g, i, c->idle);
+		number = (++g->slot[i].begun & TURNS_COUNT) | (c->turn - 1u) << TURNS_KIND;
+		if (c->idle)
+			atomic_store(&mir_turn_report(g)->slot[i].begun, number);
+		else
+			put_mark(g, s->s, &mir_turn_report(g)->slot[i].begun, number);
 		c->marked = !g->unmarked;
 	}
 	pthread_mutex_unlock(&g->lock);
@@ -205,16 +282,27 @@ void mir_turn_mark_begin(struct call *c, const struct stream_ref *s)
 void mir_turn_mark_end(struct call *c, const struct stream_ref *s)
 {
 	struct turn_gpu *g = &c->m->turns.gpu[c->cmd->device];
+	struct turn_stream *slot = &g->slot[c->slot];
+	bool wake = false;
 
 	pthread_mutex_lock(&g->lock);
-	if (!g->unmarked)
-		put_mark(g, s, &mir_turn_report(g)->slot[c->slot].done,
-			 ++g->slot[c->slot].ended & TURNS_COUNT);
+	if (!g->unmarked && c->idle && !slot->open) {
+		slot->open = true;
+		wake = !atomic_fetch_add(&g->open, 1) && atomic_load(&g->sleeps);
+	} else if (!g->unmarked) {
+		/* When the open work is done, this is done, too. */
+		slot->ended++;
+		if (!c->idle)
+			put_mark(g, s->s, &mir_turn_report(g)->slot[c->slot].done,
+				 slot->ended & TURNS_COUNT);
+	}
 	pthread_mutex_unlock(&g->lock);
 	c->marked = false;
+	if (wake)
+		mir_turn_wake(g);
 }
 
-void mir_turn_forget(struct mirror *m, unsigned int device, const struct be_stream *s)
+void mir_turn_forget(struct mirror *m, unsigned int device, struct be_stream *s)
 {
 	struct turn_gpu *g;
 	unsigned int i;
@@ -224,8 +312,10 @@ void mir_turn_forget(struct mirror *m, unsigned int device, const struct be_stre
 	g = &m->turns.gpu[device];
 	pthread_mutex_lock(&g->lock);
 	for (i = 0; i < g->slots; i++)
-		if (g->slot[i].s == s)
+		if (g->slot[i].s == s) {
+			end_open_work(g, i, g->slot[i].open && is_idle(g, s));
 			g->slot[i].s = NULL;
+		}
 	pthread_mutex_unlock(&g->lock);
 }
 

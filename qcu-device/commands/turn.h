@@ -30,12 +30,16 @@ struct turn_gpu {
 	bool unmarked;	      /* it cannot: work is only held back */
 	unsigned int slots;
 	struct turn_stream {
-		const struct be_stream *s; /* NULL: it was destroyed */
-		uint32_t begun, ended;	   /* how many pieces of work have been marked */
-		uint32_t seen;		   /* how many were done when it was last looked at */
+		struct be_stream *s;   /* NULL: it was destroyed */
+		uint32_t begun, ended; /* how many pieces of work have been marked */
+		uint32_t seen;	       /* how many were done when it was last looked at */
+		bool open; /* the GPU does not say when the last one is done: who looks does */
 	} slot[TURNS_SLOTS];
+	atomic_uint open;   /* how many slots are */
+	atomic_bool sleeps; /* the thread does not look */
 	/* How long a piece of work takes; 0: not known yet. Measured since then. */
 	uint64_t each_ns, since_ns;
+	uint32_t crowded;	       /* what the broker had counted then */
 	uint64_t stalled_ns, stall_ns; /* since then and for so long no more is let through */
 };
 
@@ -58,11 +62,15 @@ void mir_turn_wait(struct call *c, enum turns_kind kind);
 void mir_turn_mark_begin(struct call *c, const struct stream_ref *s);
 void mir_turn_mark_end(struct call *c, const struct stream_ref *s);
 /* The stream is about to be destroyed. */
-void mir_turn_forget(struct mirror *m, unsigned int device, const struct be_stream *s);
+void mir_turn_forget(struct mirror *m, unsigned int device, struct be_stream *s);
 
 /* What the broker orders, and what the session says. */
 const struct turns_orders *mir_turn_orders(const struct turn_gpu *g);
 struct turns_report *mir_turn_report(const struct turn_gpu *g);
+/* There is something to look at for the GPU's thread. */
+void mir_turn_wake(const struct turn_gpu *g);
+/* Says what is done of the work whose end the GPU does not mark. */
+void mir_turn_close_done(struct turn_gpu *g);
 /* The backend marks nothing more, for this reason. The caller holds g->lock. */
 void mir_turn_unmark(struct turn_gpu *g, int rc);
 

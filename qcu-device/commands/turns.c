@@ -15,8 +15,9 @@
 #include "qcu-device/base/complain.h"
 #include "qcu-device/commands/commands.h"
 
-#define SETTLE_NS 500000 /* how often the thread looks whether the streams are done */
-#define ERROR_S	  1	 /* how often it looks for an error that has ended them */
+#define SETTLE_NS 500000   /* how often the thread looks whether the streams are done */
+#define CLOSE_NS  100000   /* and whether work is that has no mark at its end */
+#define IDLE_NS	  50000000 /* how often it looks for an error that has ended them */
 
 /* An error also counts as done: the context has ended. */
 static bool is_stream_done(struct turn_gpu *g, struct be_stream *s)
@@ -53,13 +54,31 @@ static void look_for_error(struct turn_gpu *g)
 	pthread_mutex_unlock(&g->lock);
 }
 
+void mir_turn_wake(const struct turn_gpu *g)
+{
+	/* Other mirrors of the VM wake up, too, and sleep again. */
+	syscall(SYS_futex, &mir_turn_orders(g)->measured, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* Sleeps until there is something to look at, or the order changes, which was `now`. */
+static void sleep_idle(struct turn_gpu *g, uint32_t now)
+{
+	/* A wake-up may come just before the sleep. */
+	const struct timespec idle = {.tv_nsec = now & 1 ? IDLE_NS : IDLE_NS * 10};
+
+	atomic_store(&g->sleeps, true);
+	if (!atomic_load(&g->open) && !atomic_load(&g->m->turns.stop))
+		syscall(SYS_futex, &mir_turn_orders(g)->measured, FUTEX_WAIT, now, &idle, NULL, 0);
+	atomic_store(&g->sleeps, false);
+}
+
 static void *settle_main(void *arg)
 {
 	struct turn_gpu *g = arg;
 	struct mirror *m = g->m;
 	struct turns_report *r = mir_turn_report(g);
 	const _Atomic uint32_t *word = &mir_turn_orders(g)->measured;
-	const struct timespec pause = {.tv_nsec = SETTLE_NS}, idle = {.tv_sec = ERROR_S};
+	const struct timespec settle = {.tv_nsec = SETTLE_NS}, close = {.tv_nsec = CLOSE_NS};
 	bool uses, done;
 	uint32_t now;
 
@@ -71,16 +90,19 @@ static void *settle_main(void *arg)
 		if (uses && now & 1 && !m->abandoned) {
 			if (atomic_load(&r->settled) != now)
 				done = are_streams_done(g);
-			else
+			else if (!atomic_load(&g->open))
 				look_for_error(g);
 		}
+		if (uses && !m->abandoned)
+			mir_turn_close_done(g);
 		pthread_mutex_unlock(&m->use[MIR_USER_TURNS].lock);
 		if (done) {
 			atomic_store(&r->settled, now);
-			syscall(SYS_futex, word, FUTEX_WAIT, now, &idle, NULL, 0);
-		} else {
-			nanosleep(&pause, NULL);
+			if (!atomic_load(&g->open))
+				sleep_idle(g, now);
 		}
+		if (!done || atomic_load(&g->open))
+			nanosleep(atomic_load(&g->open) ? &close : &settle, NULL);
 	}
 	return NULL;
 }
@@ -118,10 +140,8 @@ void mir_turns_stop(struct mirror *m)
 	unsigned int i;
 
 	atomic_store(&m->turns.stop, true);
-	/* Other mirrors of the VM wake up, too, and sleep again. */
 	for (i = 0; i < m->turns.gpus; i++)
-		syscall(SYS_futex, &m->turns.view.orders[i].measured, FUTEX_WAKE, INT_MAX, NULL,
-			NULL, 0);
+		mir_turn_wake(&m->turns.gpu[i]);
 	pthread_mutex_lock(&m->use[MIR_USER_TURNS].lock);
 	pthread_mutex_unlock(&m->use[MIR_USER_TURNS].lock);
 }

@@ -122,7 +122,18 @@ static void read_vm(unsigned int i)
 		read_report(&c->reports[s], measured, use);
 }
 
-static void write_orders(unsigned int i)
+static bool has_running(const struct turns_vm *v)
+{
+	unsigned int k;
+
+	for (k = 0; k < TURNS_KINDS; k++)
+		if (v->use[k].running)
+			return true;
+	return false;
+}
+
+/* busy: how many VMs have work under way. */
+static void write_orders(unsigned int i, unsigned int busy)
 {
 	struct connection *c = &broker.c[i];
 	const struct turns_vm *v = &broker.turns.vm[i];
@@ -133,6 +144,8 @@ static void write_orders(unsigned int i)
 	if ((measured & 1) != measure)
 		set_word(&c->orders->measured, measured + 1);
 	atomic_fetch_add_explicit(&c->orders->looks, 1, memory_order_relaxed);
+	if (busy > has_running(v))
+		atomic_fetch_add_explicit(&c->orders->crowded, 1, memory_order_relaxed);
 	c->quiet = true;
 	for (k = 0; k < TURNS_KINDS; k++) {
 		c->quiet &= v->order[k] == TURNS_RING && !v->use[k].wants;
@@ -152,15 +165,17 @@ static void look(void)
 {
 	struct turns *t = &broker.turns;
 	uint64_t began = spin_clock(), next;
-	unsigned int i;
+	unsigned int i, busy = 0;
 
 	for (i = 0; i < t->top; i++)
-		if (t->vm[i].there)
+		if (t->vm[i].there) {
 			read_vm(i);
+			busy += has_running(&t->vm[i]);
+		}
 	turns_look(t, spin_clock());
 	for (i = 0; i < t->top; i++)
 		if (t->vm[i].there)
-			write_orders(i);
+			write_orders(i, busy);
 	if (!t->shared)
 		return;
 	next = turns_next_look(t);

@@ -32,6 +32,8 @@ struct turns_orders {
 	_Atomic uint32_t measured;
 	_Atomic uint32_t looks; /* how often the broker has looked: who waits sees that it lives */
 	_Atomic uint64_t had_ns[TURNS_KINDS], waited_ns[TURNS_KINDS];
+	/* How many looks have seen work of other VMs under way, too. */
+	_Atomic uint32_t crowded;
 };
 
 /*
@@ -80,7 +82,7 @@ static inline struct turns_report *turns_report(const struct turns_view *v, unsi
  * sends anything else.
  */
 #define TURNS_MAGIC   0x71637531u
-#define TURNS_VERSION 1u
+#define TURNS_VERSION 2u
 #define TURNS_NAME    64u
 
 struct turns_hello {

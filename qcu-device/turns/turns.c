@@ -128,19 +128,28 @@ static void wake_vm(struct turns *t, struct turns_vm *v, unsigned int kind)
 {
 	uint64_t credit = v->interactive ? TURNS_CREDIT_LONG : TURNS_QUANTUM + 1;
 	struct turns_account *s = &v->share[kind];
-	uint64_t least = 0, idle;
+	uint64_t least = t->floor_ns[kind], idle;
 	unsigned int others = find_least(t, kind, &least);
 
 	s->active = true;
 	s->saved = false;
-	if (!others || s->virtual_ns > least)
+	if (s->virtual_ns > least)
 		return;
 	idle = (t->now_ns - s->seen_ns) / (others + 1);
 	if (s->virtual_ns > least - weighed(v, idle < credit ? idle : credit))
 		s->virtual_ns = least - weighed(v, idle < credit ? idle : credit);
 	if (s->virtual_ns < least - weighed(v, credit))
 		s->virtual_ns = least - weighed(v, credit);
-	s->saved = s->virtual_ns < least;
+	s->saved = others && s->virtual_ns < least;
+}
+
+/* While one VM is the only one with work, its time is no debt to those who come later. */
+static void raise_floor(struct turns *t, unsigned int kind)
+{
+	uint64_t least = 0;
+
+	if (find_least(t, kind, &least) && least > t->floor_ns[kind])
+		t->floor_ns[kind] = least;
 }
 
 /* A VM that has caught up with the others has spent its credit. */
@@ -330,6 +339,7 @@ void turns_look(struct turns *t, uint64_t now_ns)
 	find_alone(t);
 	for (k = 0; k < TURNS_KINDS; k++) {
 		if (t->shared) {
+			raise_floor(t, k);
 			find_active(t, k);
 			find_savers(t, k);
 			choose_holder(t, k);

@@ -74,6 +74,7 @@ struct turns {
 	unsigned int top;		  /* no VM from here on is there */
 	unsigned int holder[TURNS_KINDS]; /* who has the turn, or TURNS_NONE */
 	uint64_t since_ns[TURNS_KINDS];	  /* since when */
+	uint64_t floor_ns[TURNS_KINDS];	  /* the least virtual time of those who last had work */
 	/* Whose last work the holder waits for; TURNS_NONE: it may go. */
 	unsigned int drains[TURNS_KINDS];
 	unsigned int alone; /* who is alone, or TURNS_NONE */

@@ -111,7 +111,7 @@ def memory_file(size, seals):
 class Raw:
     """A VM that says to the broker what it likes."""
 
-    def __init__(self, orders=GPUS * PAGE, reports=GPUS * SESSIONS * PAGE, seals=True, magic=0x71637531, version=1,
+    def __init__(self, orders=GPUS * PAGE, reports=GPUS * SESSIONS * PAGE, seals=True, magic=0x71637531, version=2,
                  gpu=0, weight=100, maximum=0, interactive=0, name=b'raw', files=3, size=None):
         self.files = [memory_file(orders, seals), memory_file(reports, seals),
                       os.eventfd(0, os.EFD_NONBLOCK) if hasattr(os, 'eventfd') else os.pipe()[0]]
@@ -210,7 +210,7 @@ def strangers():
     """What the broker refuses, and what it costs the others: nothing."""
     p = broker()
     a, b = Program(weight=100), Program(weight=300)
-    for bad in ({'magic': 1}, {'version': 2}, {'gpu': GPUS}, {'weight': 0}, {'weight': 10001}, {'maximum': 101},
+    for bad in ({'magic': 1}, {'version': 1}, {'version': 3}, {'gpu': GPUS}, {'weight': 0}, {'weight': 10001}, {'maximum': 101},
                 {'interactive': 2}, {'name': b''}, {'name': b'a b'}, {'name': b'x' * 64}, {'name': b'\x1b[2J'},
                 {'files': 2}, {'files': 0}, {'size': 12}, {'seals': False}, {'orders': GPUS * PAGE - 1},
                 {'reports': PAGE}):

@@ -20,6 +20,7 @@
 #define LOOK	 (TURNS_TICK / STEP)
 #define SLICE	 2400000ull
 #define FLIGHT	 1500000ull
+#define ALONE	 64u /* kernels in flight of a program that is not held back */
 #define PROGRAMS 64u
 #define MS	 1000000ull
 #define SECOND	 1000000000ull
@@ -51,12 +52,14 @@ static struct turns t;
 static struct program program[PROGRAMS];
 static unsigned int programs, running;
 static uint64_t now, slice_end, had[TURNS_VMS];
+static bool measured[TURNS_VMS]; /* what the VM has under way is known */
 
 static void begin(void)
 {
 	turns_init(&t);
 	memset(program, 0, sizeof(program));
 	memset(had, 0, sizeof(had));
+	memset(measured, 0, sizeof(measured));
 	programs = running = 0;
 	now = SECOND;
 	slice_end = 0;
@@ -86,8 +89,10 @@ static bool may_submit(const struct program *p)
 
 static void submit(struct program *p)
 {
-	bool wish = p->way == BUSY ? p->flight < 2 || p->flight * p->kernel_ns < FLIGHT
-				   : p->way == WAITS && !p->flight && now >= p->free_ns;
+	bool alone = t.vm[p->vm].order[TURNS_GPU] == TURNS_FREE;
+	bool wish = p->way == BUSY
+			    ? p->flight < (alone ? ALONE : 2) || p->flight * p->kernel_ns < FLIGHT
+			    : p->way == WAITS && !p->flight && now >= p->free_ns;
 
 	if (p->way == STOPPED || p->way == LIAR)
 		p->wants = true;
@@ -159,9 +164,12 @@ static void look(void)
 		struct turns_use *u = &t.vm[program[i].vm].use[TURNS_GPU];
 
 		u->wants += program[i].wants;
-		u->running += program[i].way == NOISE ? 63 : program[i].flight != 0;
+		if (measured[program[i].vm])
+			u->running += program[i].way == NOISE ? 63 : program[i].flight != 0;
 	}
 	turns_look(&t, now);
+	for (v = 0; v < t.top; v++)
+		measured[v] = t.shared && v != t.alone;
 	/* Who waits is looked at again, or must ring. */
 	for (v = 0; v < t.top; v++)
 		OK(!t.vm[v].there || t.shared || t.vm[v].order[TURNS_GPU] == TURNS_RING ||
@@ -357,6 +365,8 @@ static void a_share_that_is_not_used(void **state)
 		forget();
 		run(20 * MS);
 		OK(had[b] > 0);
+		run(180 * MS);
+		SHARE(a, 0.5, 0.1);
 		forget();
 		run(SECOND);
 		SHARE(a, 0.5, 0.03);
