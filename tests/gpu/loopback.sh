@@ -6,7 +6,8 @@
 # of one name: so the mirror gets copies of NVIDIA's under other names, which this script makes (5 GB in a temporary folder).
 #
 #	loopback.sh [OUT [STEP...]]	PYTHON names the interpreter, TURNS how often (3),
-#					BESIDE a command that then runs beside all of it a second time
+#					BESIDE a command that then runs beside all of it a second time,
+#					COMMAND one that runs before it, with PRELOAD for these libraries
 #
 # OUT (default: the current folder) gets the outputs. STEP: of training_steps.py; not those that fork.
 set -euo pipefail
@@ -42,6 +43,10 @@ preload=$ours/libcudart.so.13
 for library in cublasLt.so.13 cublas.so.13 cufft.so.12 curand.so.10 cusparse.so.12 cusolver.so.12 cudnn.so.9; do
 	preload+=:$ours/lib$library
 done
+if [ -n "${COMMAND:-}" ]; then
+	PRELOAD=$preload QCU_LOOPBACK_BACKEND=$ours/be_cuda.so LD_LIBRARY_PATH=$work/nvidia:$root/lib:$wheels/cu13/lib \
+		bash -c "$COMMAND"
+fi
 # run_turns NAME STEP...
 run_turns() {
 	local name=$1 turn

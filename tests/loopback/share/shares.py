@@ -4,7 +4,7 @@ broker. What is compared is how many kernels each program has ended meanwhile, s
 machine is.
 
 Cases with gpu in their name are for a real GPU (tests/gpu/shares.sh): there the kernels compute, and time is measured.
-NATIVE names the folder of NVIDIA's runtime, for the same without a broker."""
+NATIVE names the folder of NVIDIA's runtime, for the same without a broker; PRELOAD libraries of ours."""
 import fcntl, mmap, os, random, shutil, signal, socket, struct, subprocess, sys, tempfile, time
 
 build, case = os.path.abspath(sys.argv[1]), sys.argv[2]
@@ -46,6 +46,8 @@ class Program:
         os.close(fd)
         self.ns = ns
         env = native_environment() if native else shared_environment()
+        if 'PRELOAD' in env and not native:
+            env['LD_PRELOAD'] = env['PRELOAD']
         env.update({'QCU_LOOPBACK_' + k.upper(): str(v) for k, v in options.items()})
         self.process = subprocess.Popen([build + '/tests/loopback/hog', path, str(ns), '1000000000', kind], env=env)
         processes.append(self.process)
@@ -345,7 +347,7 @@ def gpu_lengths():
         for native in True, False:
             there = [Program(ns, native=native, weight=w)
                      for ns, w in zip((50000, 5000000, 50000000, 100000000), weights)]
-            times = [rate * p.ns for rate, p in zip(counted(there, 10), there)]
+            times = [rate * p.ns for rate, p in zip(counted(there, 8), there)]
             end_all(there)
             print('natively' if native else f'weights {weights}', parts(times),
                   f'of {sum(times) / 1e9:.3f} s a second', flush=True)
