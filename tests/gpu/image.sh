@@ -5,10 +5,10 @@
 # and compares what both print.
 #
 #	image.sh [OUT [PATH...]]	PYTHON names the interpreter, PROGRAM the program (torch_steps.py),
-#					GPU the backend (cuda)
+#					GPU the backend (cuda), WITHOUT patterns of tar that stay out
 #
 # OUT (default: the current folder) gets the outputs. PATH: what goes into the image (default: the system and the
-# interpreter's own folder). Needs umoci, skopeo and jq, space for two copies of all that in TMPDIR and the cache, and
+# interpreter's own folder). Needs skopeo, umoci and jq, space for two copies of all that in TMPDIR and the cache, and
 # minutes for these. Uses the bundle if there is one.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -25,11 +25,30 @@ if [ $# -eq 0 ]; then
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-umoci init --layout "$work/image"
-umoci new --image "$work/image:root"
-for path; do
-	umoci --log error insert --rootless --image "$work/image:root" "$path" "$path"
+mkdir -p "$work/image/blobs/sha256"
+# keep FILE: it becomes a blob; prints its digest and size as JSON.
+keep() {
+	local digest size
+	digest=$(sha256sum <"$1") size=$(stat -c %s "$1")
+	mv "$1" "$work/image/blobs/sha256/${digest%% *}"
+	echo "\"digest\": \"sha256:${digest%% *}\", \"size\": $size"
+}
+without=()
+for pattern in ${WITHOUT:-}; do
+	without+=(--exclude "$pattern")
 done
+tar -c -C / "${without[@]}" -f "$work/layer" "${@#/}"
+layer=$(keep "$work/layer")
+diff=${layer#*: }
+echo "{\"os\": \"linux\", \"architecture\": \"amd64\", \"rootfs\": {\"type\": \"layers\", \"diff_ids\": [${diff%%,*}]}}" >"$work/config"
+config=$(keep "$work/config")
+oci=application/vnd.oci.image
+echo "{\"schemaVersion\": 2, \"config\": {\"mediaType\": \"$oci.config.v1+json\", $config},
+	\"layers\": [{\"mediaType\": \"$oci.layer.v1.tar\", $layer}]}" >"$work/manifest"
+manifest=$(keep "$work/manifest")
+echo "{\"schemaVersion\": 2, \"manifests\": [{\"mediaType\": \"$oci.manifest.v1+json\", $manifest,
+	\"annotations\": {\"org.opencontainers.image.ref.name\": \"root\"}}]}" >"$work/image/index.json"
+echo '{"imageLayoutVersion": "1.0.0"}' >"$work/image/oci-layout"
 mkdir "$work/share"
 cp "$here"/*.py "$work/share/"
 cd "$work/share"
