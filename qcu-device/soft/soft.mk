@@ -4,7 +4,7 @@
 
 SOFT_SRCS := $(addprefix qcu-device/soft/code/,fatbin.c link.c)
 SOFT_SRCS += $(addprefix qcu-device/soft/gpu/, \
-	access.c array.c cell.c check.c cond.c copy.c event.c graph.c green.c hostfunc.c jit.c launch.c limits.c \
+	array.c cell.c check.c cond.c copy.c event.c graph.c green.c hostfunc.c jit.c launch.c limits.c \
 	mem.c module.c peer.c pool.c print.c props.c range.c share.c stream.c stream_attr.c \
 	texture.c value.c virtual.c watchdog.c)
 SOFT_LIBRARY_SRCS := $(addprefix qcu-device/soft/libs/,blas.c blas1.c blas2.c blas3.c blaslt.c fft.c host.c libs.c rand.c)

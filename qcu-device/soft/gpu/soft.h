@@ -174,11 +174,6 @@ void soft_virtual_fini(struct be *be);
 /* Where these bytes are without a mapping; 0: they are not all in the memory. */
 uint64_t soft_phys_place(const struct be_phys *p, uint64_t offset, uint64_t bytes);
 
-/* ---- access.c ---- */
-
-/* Callback of the PTX machine; ctx is a struct soft_device. */
-struct ptx_range soft_env_range(void *ctx, uint64_t addr);
-
 /* ---- check.c ---- */
 
 bool soft_check_wanted(void);
@@ -252,6 +247,8 @@ void soft_watchdog_end(struct be *be, struct soft_running *r);
 /* On a reset: no device has access to this one any more, and this one has no access to others. */
 void soft_peers_reset(struct be *be, unsigned int dev);
 bool soft_peer_enabled(const struct soft_device *d, const struct soft_device *owner);
+/* Callback of the PTX machine; ctx is a struct soft_device. */
+struct ptx_range soft_env_range(void *ctx, uint64_t addr);
 
 /* ---- limits.c ---- */
 
