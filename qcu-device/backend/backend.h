@@ -25,7 +25,7 @@
 #include "include/qcucmd.h"
 #include "include/qcuerror.h"
 
-#define BE_ABI 17u
+#define BE_ABI 18u
 
 #define BE_IPC_BYTES 72
 
@@ -92,7 +92,28 @@ struct be_options {
 	 * itself (soft). NULL: nobody wants to know.
 	 */
 	void (*busy)(void *ctx, unsigned int dev, enum be_busy kind, bool begins);
+	/* Device memory can leave and come back (mem_leave). */
+	bool movable;
+	/*
+	 * Called before the device takes `bytes` more of the memory that all VMs share, by a
+	 * backend whose devices have no memory of their own (soft). Returns whether it may. A
+	 * negative number gives memory back and always succeeds. Memory that is away is not
+	 * counted. The backend may hold locks, so the function does not call it. NULL: no limit.
+	 */
+	bool (*resident)(void *ctx, unsigned int dev, int64_t bytes);
 	void *charge_ctx;
+};
+
+/*
+ * Host memory for device memory that leaves. It is registered, so that copy engines use it in
+ * place. take returns NULL if the store is full. A backend asks for at most BE_PIECE bytes at a
+ * time. Both are called while a function of the backend runs, and do not call it.
+ */
+#define BE_PIECE ((uint64_t)64 << 20)
+struct be_store {
+	void *ctx;
+	void *(*take)(void *ctx, uint64_t bytes);
+	void (*give)(void *ctx, void *p, uint64_t bytes);
 };
 
 struct be_dim3 {

@@ -62,6 +62,27 @@ BE_OP(mem_free, struct be *be, uint64_t addr)
  */
 BE_CUDA_OP(uint64_t, mem_taken, struct be *be, uint64_t addr)
 /*
+ * Memory from mem_alloc that leaves the device and comes back to the same addresses, with
+ * options.movable. Without these functions, and without that option, all memory stays.
+ *
+ * - The caller has waited for the work of all devices, and makes no other call meanwhile.
+ * - mem_leave copies pieces to the store and gives their memory back, until `want` bytes have left
+ *   or nothing more can leave; *left says how many have. It succeeds if nothing has left, and if
+ *   the store is full. After an error, too, *left is right, and each piece is either here or away.
+ *   What another process may have open stays.
+ * - mem_return brings back all that is away. cudaErrorMemoryAllocation: there is no room for the
+ *   rest, which stays away. *back says how many bytes are back.
+ * - mem_movable: how many bytes could leave now; mem_away: how many are away.
+ * - mem_valid knows memory that is away, and mem_free and device_reset free it, without bringing it
+ *   back. Nothing else may use it: copies, kernels and exports need mem_return before.
+ * - The store lives until nothing is away, or until the backend is closed, which gives all back.
+ */
+BE_SOFT_OP(int, mem_leave, struct be *be, unsigned int dev, uint64_t want,
+	   const struct be_store *store, uint64_t *left)
+BE_SOFT_OP(int, mem_return, struct be *be, unsigned int dev, uint64_t *back)
+BE_SOFT_OP(uint64_t, mem_movable, struct be *be, unsigned int dev)
+BE_SOFT_OP(uint64_t, mem_away, struct be *be, unsigned int dev)
+/*
  * Stream-ordered memory. Work put into the stream after pool_alloc may use the memory; so
  * may work put there before pool_free. mem_free accepts such memory, too. A destroyed pool
  * stays until the last of its memory is freed. Default pools always exist.

@@ -51,7 +51,7 @@ static bool open_device(struct be *be, unsigned int i, uint64_t vram)
 
 	d->be = be;
 	d->index = i;
-	if (!soft_mem_init(&d->mem, i, vram))
+	if (!soft_mem_init(&d->mem, be, i, vram))
 		return false;
 	if (!soft_streams_init(d)) {
 		close_device(d);
@@ -148,6 +148,8 @@ int soft_open(struct be **out, const struct be_options *opt)
 	be->charge_queue = opt->charge_queue;
 	be->charge_module = opt->charge_module;
 	be->busy = opt->busy;
+	be->movable = opt->movable;
+	be->resident = opt->resident;
 	be->charge_ctx = opt->charge_ctx;
 	be->check = soft_check_wanted();
 	if (!read_sm(&be->sm) || !soft_watchdog_limit(opt->kernel_seconds, &be->timeout)) {

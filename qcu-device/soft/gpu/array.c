@@ -117,7 +117,7 @@ int soft_array_destroy(struct be *be, struct be_array *a)
 	if (a->placed)
 		soft_wait(be, NULL);
 	else
-		rc = soft_mem_return(be, a->addr);
+		rc = soft_mem_end(be, a->addr);
 
 	free(a);
 	return rc;

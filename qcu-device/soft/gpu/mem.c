@@ -66,7 +66,7 @@ static void *reserve_arena(uint64_t hint, uint64_t size, int fd)
 	return p;
 }
 
-bool soft_mem_init(struct soft_mem *m, unsigned int index, uint64_t vram)
+bool soft_mem_init(struct soft_mem *m, struct be *be, unsigned int index, uint64_t vram)
 {
 	uint64_t size =
 		vram > ARENA_STRIDE / 4 ? ARENA_STRIDE : soft_round_up(vram * 4, ARENA_STEP);
@@ -91,6 +91,9 @@ bool soft_mem_init(struct soft_mem *m, unsigned int index, uint64_t vram)
 	m->usable = 0;
 	m->vram = vram;
 	m->used = 0;
+	m->be = be;
+	m->index = index;
+	soft_move_init(m);
 	pthread_mutex_init(&m->lock, NULL);
 	return true;
 }
@@ -99,6 +102,7 @@ void soft_mem_fini(struct soft_mem *m)
 {
 	if (!m->size)
 		return;
+	soft_move_fini(m);
 	soft_check_fini(m);
 	munmap((void *)(uintptr_t)m->base, m->size);
 	if (m->fd >= 0)
@@ -109,17 +113,22 @@ void soft_mem_fini(struct soft_mem *m)
 }
 
 /*
- * The edges of a range for its neighbours. Imported memory is mapped in whole pages, so no
- * neighbour may share them.
+ * The edges of a range for its neighbours. Imported memory is mapped in whole pages, and memory
+ * that can leave leaves in whole pages, so no neighbour may share them.
  */
-static uint64_t lower_edge(const struct soft_range *r)
+static bool has_whole_pages(const struct soft_mem *m, uint32_t tag)
 {
-	return r->tag == SOFT_IMPORT ? round_down(r->lo, ALIGN_BIG) : r->lo;
+	return tag == SOFT_IMPORT || (m->be->movable && soft_mem_tag(tag));
 }
 
-static uint64_t upper_edge(const struct soft_range *r)
+static uint64_t lower_edge(const struct soft_mem *m, const struct soft_range *r)
 {
-	return r->tag == SOFT_IMPORT ? soft_round_up(r->hi, ALIGN_BIG) : r->hi;
+	return has_whole_pages(m, r->tag) ? round_down(r->lo, ALIGN_BIG) : r->lo;
+}
+
+static uint64_t upper_edge(const struct soft_mem *m, const struct soft_range *r)
+{
+	return has_whole_pages(m, r->tag) ? soft_round_up(r->hi, ALIGN_BIG) : r->hi;
 }
 
 /*
@@ -134,11 +143,11 @@ static uint64_t find_arena_room(struct soft_mem *m, uint64_t size, uint64_t alig
 	uint64_t at = from;
 
 	/* Each allocation begins at least one guard of `align` bytes after the previous one. */
-	if (i && soft_ranges_at(&m->table, i - 1, &r) && upper_edge(&r) + align > at)
-		at = upper_edge(&r) + align;
+	if (i && soft_ranges_at(&m->table, i - 1, &r) && upper_edge(m, &r) + align > at)
+		at = upper_edge(m, &r) + align;
 	for (;; i++) {
 		bool more = soft_ranges_at(&m->table, i, &r);
-		uint64_t end = more ? lower_edge(&r) - ALIGN_SMALL : m->base + m->size;
+		uint64_t end = more ? lower_edge(m, &r) - ALIGN_SMALL : m->base + m->size;
 
 		at = soft_round_up(at, align);
 		if (at <= end && size <= end - at) {
@@ -147,7 +156,7 @@ static uint64_t find_arena_room(struct soft_mem *m, uint64_t size, uint64_t alig
 		}
 		if (!more)
 			return 0;
-		at = upper_edge(&r) + align;
+		at = upper_edge(m, &r) + align;
 	}
 }
 
@@ -168,7 +177,8 @@ static bool make_arena_usable(struct soft_mem *m, uint64_t end)
 
 static uint64_t arena_alloc(struct soft_mem *m, uint64_t size, uint32_t tag)
 {
-	uint64_t align = size >= BIG ? ALIGN_BIG : ALIGN_SMALL, full, at = 0;
+	bool pages = size >= BIG || has_whole_pages(m, tag);
+	uint64_t align = pages ? ALIGN_BIG : ALIGN_SMALL, full, at = 0;
 	struct soft_range r;
 	size_t i;
 
@@ -188,8 +198,13 @@ static uint64_t arena_alloc(struct soft_mem *m, uint64_t size, uint32_t tag)
 			goto out;
 		}
 	}
+	if (!soft_resident(m, (int64_t)full)) {
+		at = 0;
+		goto out;
+	}
 	r = (struct soft_range){.lo = at, .hi = at + size, .tag = tag};
 	if (!soft_ranges_insert(&m->table, i, &r)) {
+		soft_resident(m, -(int64_t)full);
 		at = 0;
 		goto out;
 	}
@@ -229,9 +244,24 @@ static void return_freed_pages(struct soft_mem *m, size_t i, const struct soft_r
 
 static void arena_drop(struct soft_mem *m, size_t i, const struct soft_range *r)
 {
-	return_freed_pages(m, i, r);
-	soft_ranges_remove(&m->table, i);
-	m->used -= soft_round_up(r->hi - r->lo, ALIGN_SMALL);
+	uint64_t full = soft_round_up(r->hi - r->lo, ALIGN_SMALL);
+	struct soft_range dead = {.lo = r->lo, .hi = r->hi, .tag = SOFT_PHYS};
+	uint64_t away = 0;
+
+	/* Addresses that cannot be made usable again stay taken, and nobody may use them. */
+	if (soft_move_forget(m, r, &away)) {
+		return_freed_pages(m, i, r);
+		soft_ranges_remove(&m->table, i);
+	} else {
+		soft_ranges_set(&m->table, i, &dead);
+	}
+	m->used -= full;
+	soft_resident(m, (int64_t)away - (int64_t)full);
+}
+
+static bool has_tag(const struct soft_range *r, uint32_t tag)
+{
+	return tag == SOFT_MEMORY ? soft_mem_tag(r->tag) : r->tag == tag;
 }
 
 static bool arena_free(struct soft_mem *m, uint64_t addr, uint32_t tag)
@@ -242,7 +272,7 @@ static bool arena_free(struct soft_mem *m, uint64_t addr, uint32_t tag)
 
 	pthread_mutex_lock(&m->lock);
 	i = soft_ranges_upper(&m->table, addr);
-	found = i && soft_ranges_at(&m->table, i - 1, &r) && r.lo == addr && r.tag == tag;
+	found = i && soft_ranges_at(&m->table, i - 1, &r) && r.lo == addr && has_tag(&r, tag);
 	if (found)
 		arena_drop(m, i - 1, &r);
 	pthread_mutex_unlock(&m->lock);
@@ -256,7 +286,7 @@ void soft_mem_reset(struct soft_mem *m)
 
 	pthread_mutex_lock(&m->lock);
 	while (soft_ranges_at(&m->table, i, &r)) {
-		if (r.tag == SOFT_MEMORY)
+		if (soft_mem_tag(r.tag))
 			arena_drop(m, i, &r);
 		else
 			i++;
@@ -329,7 +359,7 @@ int soft_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *add
 	return *addr ? QCU_ERR_Success : QCU_ERR_MemoryAllocation;
 }
 
-int soft_mem_return(struct be *be, uint64_t addr)
+int soft_mem_end(struct be *be, uint64_t addr)
 {
 	struct soft_device *d = soft_mem_device(be, addr);
 	struct soft_range r;
@@ -340,7 +370,7 @@ int soft_mem_return(struct be *be, uint64_t addr)
 	if (!addr)
 		return QCU_ERR_Success;
 	if (!d || !soft_ranges_find(&d->mem.table, addr, &r) || r.lo != addr ||
-	    r.tag != SOFT_MEMORY)
+	    !soft_mem_tag(r.tag))
 		return QCU_ERR_InvalidValue;
 	soft_wait(be, NULL);
 	if (!arena_free(&d->mem, addr, SOFT_MEMORY))
@@ -370,6 +400,20 @@ void soft_phys_give(struct soft_mem *m, uint64_t addr)
 
 /* ---- memory of other processes ---- */
 
+static void set_known(struct soft_mem *m, uint64_t addr)
+{
+	struct soft_range r;
+	size_t i;
+
+	pthread_mutex_lock(&m->lock);
+	i = soft_ranges_upper(&m->table, addr);
+	if (i && soft_ranges_at(&m->table, i - 1, &r) && r.lo == addr && r.tag == SOFT_MEMORY) {
+		r.tag = SOFT_KNOWN;
+		soft_ranges_set(&m->table, i - 1, &r);
+	}
+	pthread_mutex_unlock(&m->lock);
+}
+
 int soft_mem_export(struct be *be, unsigned int dev, uint64_t addr, void *handle)
 {
 	struct soft_mem *m = &be->dev[dev].mem;
@@ -380,12 +424,14 @@ int soft_mem_export(struct be *be, unsigned int dev, uint64_t addr, void *handle
 	if (sticky)
 		return sticky;
 	if (!soft_ranges_find(&m->table, addr, &r) || r.lo != addr ||
-	    (r.tag != SOFT_MEMORY && r.tag != SOFT_PHYS))
+	    (!soft_mem_tag(r.tag) && r.tag != SOFT_PHYS))
 		return QCU_ERR_InvalidValue;
 	if (m->fd < 0)
 		return QCU_ERR_NotSupported;
 	if (!soft_file_tell(m->fd, &f))
 		return QCU_ERR_OperatingSystem;
+	if (r.tag == SOFT_MEMORY)
+		set_known(m, addr);
 	f.offset = r.lo - m->base;
 	f.len = r.hi - r.lo;
 	memcpy(handle, &f, sizeof(f));
@@ -462,10 +508,10 @@ int soft_mem_unimport(struct be *be, uint64_t addr)
 	pthread_mutex_lock(&d->mem.lock);
 	i = soft_ranges_upper(&d->mem.table, addr);
 	if (i && soft_ranges_at(&d->mem.table, i - 1, &r) && r.lo == addr && r.tag == SOFT_IMPORT) {
-		uint64_t lo = lower_edge(&r);
+		uint64_t lo = lower_edge(&d->mem, &r);
 
 		/* If mmap() fails, the addresses stay taken. */
-		if (map_pages_over(lo, upper_edge(&r) - lo, d->mem.fd, lo - d->mem.base))
+		if (map_pages_over(lo, upper_edge(&d->mem, &r) - lo, d->mem.fd, lo - d->mem.base))
 			soft_ranges_remove(&d->mem.table, i - 1);
 		err = atomic_load(&be->sticky);
 	}
@@ -542,7 +588,7 @@ int soft_mem_place(struct be *be, unsigned int dev, uint64_t addr, uint64_t len,
 	if (err)
 		return err;
 	pthread_mutex_lock(&m->lock);
-	fits = len <= m->vram - m->used;
+	fits = len <= m->vram - m->used && soft_resident(m, (int64_t)len);
 	m->used += fits ? len : 0;
 	pthread_mutex_unlock(&m->lock);
 	if (!fits)
@@ -554,6 +600,7 @@ int soft_mem_place(struct be *be, unsigned int dev, uint64_t addr, uint64_t len,
 		return QCU_ERR_Success;
 	pthread_mutex_lock(&m->lock);
 	m->used -= len;
+	soft_resident(m, -(int64_t)len);
 	pthread_mutex_unlock(&m->lock);
 	return err;
 }
@@ -566,6 +613,7 @@ int soft_mem_unplace(struct be *be, unsigned int dev, uint64_t addr, uint64_t le
 	(void)room;
 	pthread_mutex_lock(&m->lock);
 	m->used -= len;
+	soft_resident(m, -(int64_t)len);
 	pthread_mutex_unlock(&m->lock);
 	return err;
 }

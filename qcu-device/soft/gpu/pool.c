@@ -166,7 +166,7 @@ int soft_mem_free(struct be *be, uint64_t addr)
 	if (sticky)
 		return sticky;
 	if (!d || !soft_ranges_find(&d->mem.table, addr, &r) || r.lo != addr || r.tag != SOFT_POOL)
-		return soft_mem_return(be, addr);
+		return soft_mem_end(be, addr);
 	soft_wait(be, NULL);
 	return free_pool_allocation(d, addr) ? atomic_load(&be->sticky) : QCU_ERR_InvalidValue;
 }

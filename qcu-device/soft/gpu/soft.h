@@ -20,6 +20,7 @@
 
 #include "qcu-device/backend/backend.h"
 #include "qcu-device/backend/pass.h"
+#include "qcu-device/base/sorted.h"
 #include "qcu-device/soft/ptx/base/ptx.h"
 
 #define SOFT_GPUS_MAX 16
@@ -105,7 +106,8 @@ enum {
 	SOFT_HOST = 3,
 	SOFT_POOL = 4,
 	SOFT_IMPORT = 5,
-	SOFT_PHYS = 6, /* may be used only where it is mapped, see virtual.c */
+	SOFT_PHYS = 6,	/* may be used only where it is mapped, see virtual.c */
+	SOFT_KNOWN = 7, /* as SOFT_MEMORY, but another process may have it open */
 };
 
 struct soft_mem {
@@ -118,11 +120,15 @@ struct soft_mem {
 	uint64_t next;
 	uint64_t vram, used;
 	uint8_t *written; /* see check.c; NULL: checking is off */
+	struct be *be;
+	unsigned int index; /* of the device */
+	struct sorted away; /* see move.c */
+	uint64_t away_bytes;
 };
 
 struct soft_device;
 
-bool soft_mem_init(struct soft_mem *m, unsigned int index, uint64_t vram);
+bool soft_mem_init(struct soft_mem *m, struct be *be, unsigned int index, uint64_t vram);
 void soft_mem_fini(struct soft_mem *m);
 uint64_t soft_mem_default(void);
 /* Frees everything that soft_mem_alloc has allocated, but not variables, pools and imports. */
@@ -134,7 +140,13 @@ bool soft_host_registered(struct be *be, uint64_t addr, uint64_t len);
 
 /* The device whose address this is, or NULL. */
 struct soft_device *soft_mem_device(struct be *be, uint64_t addr);
-int soft_mem_return(struct be *be, uint64_t addr); /* not for memory of pools */
+int soft_mem_end(struct be *be, uint64_t addr); /* not for memory of pools */
+/* Is this what soft_mem_alloc has made? */
+static inline bool soft_mem_tag(uint32_t tag)
+{
+	return tag == SOFT_MEMORY || tag == SOFT_KNOWN;
+}
+
 /*
  * For pools: these allocate and free memory at once, without waiting for streams. soft_mem_take
  * returns 0 if there is no memory.
@@ -173,6 +185,18 @@ void soft_virtual_init(struct be *be);
 void soft_virtual_fini(struct be *be);
 /* Where these bytes are without a mapping; 0: they are not all in the memory. */
 uint64_t soft_phys_place(const struct be_phys *p, uint64_t offset, uint64_t bytes);
+
+/* ---- move.c; m->lock is held ---- */
+
+/* Takes from the memory that all VMs share, or gives it back. */
+bool soft_resident(const struct soft_mem *m, int64_t bytes);
+void soft_move_init(struct soft_mem *m);
+void soft_move_fini(struct soft_mem *m);
+/*
+ * The range is freed: what is away of it goes. *bytes is how much that was. False: some of its
+ * pages cannot be made usable again.
+ */
+bool soft_move_forget(struct soft_mem *m, const struct soft_range *r, uint64_t *bytes);
 
 /* ---- check.c ---- */
 
@@ -305,6 +329,8 @@ struct be {
 	bool (*charge_queue)(void *ctx, int64_t bytes);
 	bool (*charge_module)(void *ctx, int64_t bytes);
 	void (*busy)(void *ctx, unsigned int dev, enum be_busy kind, bool begins);
+	bool movable;
+	bool (*resident)(void *ctx, unsigned int dev, int64_t bytes);
 	void *charge_ctx;
 	uint64_t issued;       /* numbers all work in the order of submission */
 	_Atomic int sticky;    /* the error that ended this instance, or 0; set once */

@@ -2,7 +2,7 @@
 # Tests of the software GPU's runtime, with a fake PTX machine (test_soft_fake.c).
 
 SOFT_TESTS := test_soft_mem test_soft_stream test_soft_event test_soft_launch test_soft_fatbin \
-	test_soft_link test_soft_props test_soft_share
+	test_soft_link test_soft_move test_soft_props test_soft_share
 UNIT_TESTS += $(SOFT_TESTS)
 
 $(foreach t,$(SOFT_TESTS),$(eval $(t)_OBJS := $(B)/tests/unit/soft/test_soft_fake.o $(SOFT_OBJS)) \
