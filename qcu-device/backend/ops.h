@@ -75,10 +75,11 @@ BE_CUDA_OP(uint64_t, mem_taken, struct be *be, uint64_t addr)
  * - mem_movable: how many bytes could leave now; mem_away: how many are away.
  * - mem_valid knows memory that is away, and mem_free and device_reset free it, without bringing it
  *   back. Nothing else may use it: copies, kernels and exports need mem_return before.
- * - The store lives until nothing is away, or until the backend is closed, which gives all back.
+ * - The backend keeps a copy of *store. What it calls lives until nothing is away, or until the
+ *   backend is closed, which gives all back.
  */
 BE_SOFT_OP(int, mem_leave, struct be *be, unsigned int dev, uint64_t want,
-	   const struct be_store *store, uint64_t *left)
+	 const struct be_store *store, uint64_t *left)
 BE_SOFT_OP(int, mem_return, struct be *be, unsigned int dev, uint64_t *back)
 BE_SOFT_OP(uint64_t, mem_movable, struct be *be, unsigned int dev)
 BE_SOFT_OP(uint64_t, mem_away, struct be *be, unsigned int dev)

@@ -21,7 +21,7 @@
 struct away {
 	uint64_t addr, bytes;
 	void *copy;
-	const struct be_store *store;
+	struct be_store store;
 };
 
 _Static_assert(PIECE <= BE_PIECE, "the store gives no more at a time");
@@ -44,7 +44,7 @@ static struct away *away_at(const struct soft_mem *m, size_t i)
 
 static void give_copy(struct soft_mem *m, const struct away *a)
 {
-	a->store->give(a->store->ctx, a->copy, a->bytes);
+	a->store.give(a->store.ctx, a->copy, a->bytes);
 	m->away_bytes -= a->bytes;
 }
 
@@ -108,7 +108,7 @@ static bool leave_piece(struct soft_mem *m, uint64_t addr, uint64_t bytes, size_
 	drop_pages(m, addr, bytes);
 	if (!set_access(addr, bytes, PROT_NONE))
 		goto err_copy_back;
-	*new = (struct away){.addr = addr, .bytes = bytes, .copy = copy, .store = store};
+	*new = (struct away){.addr = addr, .bytes = bytes, .copy = copy, .store = *store};
 	m->away_bytes += bytes;
 	soft_resident(m, -(int64_t)bytes);
 	return true;
