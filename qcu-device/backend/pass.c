@@ -168,21 +168,18 @@ void be_pass_close(struct be_pass *p)
 	pthread_mutex_destroy(&p->lock);
 }
 
-bool be_pass_offer(struct be_pass *p, int fd, struct be_pass_handle *h)
+static bool offer_with_secret(struct be_pass *p, int fd, const uint64_t secret[2])
 {
 	struct be_offer *o = malloc(sizeof(*o));
 	bool ok;
 
-	if (!o || getrandom(o->secret, sizeof(o->secret), 0) != (ssize_t)sizeof(o->secret)) {
-		free(o);
+	if (!o)
 		return false;
-	}
+	memcpy(o->secret, secret, sizeof(o->secret));
 	o->fd = fd;
 	pthread_mutex_lock(&p->lock);
 	ok = begin_reading(p);
 	if (ok) {
-		*h = (struct be_pass_handle){.seat = p->seat};
-		memcpy(h->secret, o->secret, sizeof(h->secret));
 		o->next = p->offers;
 		p->offers = o;
 	}
@@ -190,6 +187,28 @@ bool be_pass_offer(struct be_pass *p, int fd, struct be_pass_handle *h)
 	if (!ok)
 		free(o);
 	return ok;
+}
+
+bool be_pass_offer(struct be_pass *p, int fd, struct be_pass_handle *h)
+{
+	*h = (struct be_pass_handle){.seat = p->seat};
+	return getrandom(h->secret, sizeof(h->secret), 0) == (ssize_t)sizeof(h->secret) &&
+	       offer_with_secret(p, fd, h->secret);
+}
+
+struct be_pass_handle be_pass_part(const struct be_pass_handle *first, uint32_t n)
+{
+	struct be_pass_handle h = *first;
+
+	h.secret[1] += n;
+	return h;
+}
+
+bool be_pass_offer_part(struct be_pass *p, int fd, const struct be_pass_handle *first, uint32_t n)
+{
+	const struct be_pass_handle h = be_pass_part(first, n);
+
+	return offer_with_secret(p, fd, h.secret);
 }
 
 void be_pass_withdraw(struct be_pass *p, const struct be_pass_handle *h)
@@ -205,6 +224,15 @@ void be_pass_withdraw(struct be_pass *p, const struct be_pass_handle *h)
 	if (o)
 		close(o->fd);
 	free(o);
+}
+
+void be_pass_withdraw_parts(struct be_pass *p, const struct be_pass_handle *first, uint32_t count)
+{
+	while (count--) {
+		const struct be_pass_handle h = be_pass_part(first, count);
+
+		be_pass_withdraw(p, &h);
+	}
 }
 
 /* The caller holds the lock. */

@@ -37,6 +37,13 @@ void be_pass_close(struct be_pass *p);
 /* Takes over the file, unless it returns false. */
 bool be_pass_offer(struct be_pass *p, int fd, struct be_pass_handle *h);
 void be_pass_withdraw(struct be_pass *p, const struct be_pass_handle *h);
+/*
+ * Something that consists of several files. Its first part is offered as above; the handle of the
+ * n-th part follows from that of the first, so that one handle is enough.
+ */
+struct be_pass_handle be_pass_part(const struct be_pass_handle *first, uint32_t n);
+bool be_pass_offer_part(struct be_pass *p, int fd, const struct be_pass_handle *first, uint32_t n);
+void be_pass_withdraw_parts(struct be_pass *p, const struct be_pass_handle *first, uint32_t count);
 /* Returns a new descriptor, or -1: nobody offers such a file. */
 int be_pass_take(struct be_pass *p, const struct be_pass_handle *h);
 

@@ -155,6 +155,27 @@ static void many(void **state)
 	be_pass_withdraw(&pass, &h[0]);
 }
 
+/* One handle stands for all parts; those that are not there are not found. */
+static void parts(void **state)
+{
+	struct be_pass_handle first, h;
+	uint32_t i;
+
+	(void)state;
+	assert_true(be_pass_offer(&pass, file(200), &first));
+	for (i = 1; i < 5; i++)
+		assert_true(be_pass_offer_part(&pass, file(200 + (int)i), &first, i));
+	for (i = 0; i < 7; i++) {
+		h = be_pass_part(&first, i);
+		assert_int_equal(number(&h), i < 5 ? 200 + (int)i : -1);
+	}
+	be_pass_withdraw_parts(&pass, &first, 5);
+	for (i = 0; i < 5; i++) {
+		h = be_pass_part(&first, i);
+		assert_int_equal(number(&h), -1);
+	}
+}
+
 /* What was taken before its owner's end stays. */
 static void another_process(void **state)
 {
@@ -316,9 +337,13 @@ static void no_seat(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_seat),	  cmocka_unit_test(wrong_handles),
-		cmocka_unit_test(many),		  cmocka_unit_test(another_process),
-		cmocka_unit_test(broken_letters), cmocka_unit_test(wrong_answers),
+		cmocka_unit_test(no_seat),
+		cmocka_unit_test(wrong_handles),
+		cmocka_unit_test(many),
+		cmocka_unit_test(parts),
+		cmocka_unit_test(another_process),
+		cmocka_unit_test(broken_letters),
+		cmocka_unit_test(wrong_answers),
 		cmocka_unit_test(flood),
 	};
 	pthread_t thread;
