@@ -78,11 +78,11 @@ BE_CUDA_OP(uint64_t, mem_taken, struct be *be, uint64_t addr)
  * - The backend keeps a copy of *store. What it calls lives until nothing is away, or until the
  *   backend is closed, which gives all back.
  */
-BE_SOFT_OP(int, mem_leave, struct be *be, unsigned int dev, uint64_t want,
+BE_OP_OF(int, mem_leave, struct be *be, unsigned int dev, uint64_t want,
 	 const struct be_store *store, uint64_t *left)
-BE_SOFT_OP(int, mem_return, struct be *be, unsigned int dev, uint64_t *back)
-BE_SOFT_OP(uint64_t, mem_movable, struct be *be, unsigned int dev)
-BE_SOFT_OP(uint64_t, mem_away, struct be *be, unsigned int dev)
+BE_OP_OF(int, mem_return, struct be *be, unsigned int dev, uint64_t *back)
+BE_OP_OF(uint64_t, mem_movable, struct be *be, unsigned int dev)
+BE_OP_OF(uint64_t, mem_away, struct be *be, unsigned int dev)
 /*
  * Stream-ordered memory. Work put into the stream after pool_alloc may use the memory; so
  * may work put there before pool_free. mem_free accepts such memory, too. A destroyed pool

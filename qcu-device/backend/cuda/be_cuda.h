@@ -132,8 +132,46 @@ struct cu_place {
 	struct cu_placed *placed;
 };
 
+/* be_cuda_block.c: the largest piece. Smaller ones cost more time to map. */
+#define CU_PIECE ((uint64_t)256 << 20)
+
+enum cu_piece_state {
+	CU_PIECE_HERE,
+	CU_PIECE_AWAY,
+	CU_PIECE_MOVING, /* in mem_leave and mem_return */
+};
+
+struct cu_piece {
+	CUmemGenericAllocationHandle memory; /* unless it is away */
+	enum cu_piece_state state;
+	struct be_store store;
+	void *copy[CU_PIECE / BE_PIECE]; /* in the store */
+};
+
+/* Reserved addresses with pieces mapped behind them. All but the last piece are CU_PIECE large. */
+struct cu_block {
+	uint64_t addr, size;
+	unsigned int dev;
+	bool known;   /* another process may have it open, or it is another process's */
+	bool offered; /* to other processes: each piece on its own */
+	struct be_pass_handle offer;
+	unsigned int pieces;
+	struct cu_piece piece[];
+};
+
+static inline uint64_t cu_piece_addr(const struct cu_block *b, unsigned int i)
+{
+	return b->addr + i * CU_PIECE;
+}
+
+static inline uint64_t cu_piece_bytes(const struct cu_block *b, unsigned int i)
+{
+	return i + 1 < b->pieces ? CU_PIECE : b->size - i * CU_PIECE;
+}
+
 struct be {
 	bool verbose;
+	bool movable;
 	void (*complain)(const char *who, const char *text, size_t len);
 	bool (*charge_device)(void *ctx, unsigned int dev, int64_t bytes);
 	void *charge_ctx;
@@ -155,6 +193,9 @@ struct be {
 	pthread_rwlock_t range_lock; /* protects the ranges, an array of struct cu_range */
 	struct sorted ranges;
 	struct cu_place place;
+	pthread_mutex_t block_lock; /* protects the blocks, an array by address */
+	struct sorted blocks;
+	_Atomic uint64_t users[CU_DEVICES]; /* a bit for each peer that may use the blocks here */
 	pthread_mutex_t kept_lock; /* protects the array of kept memory, the oldest first */
 	struct cu_kept kept[CU_KEPT];
 	size_t kept_count;
@@ -226,6 +267,40 @@ uint64_t cu_mem_known_elsewhere(struct be *be, uint64_t addr);
 /* Raised under `range_lock`, when ranges have been taken out. */
 extern _Atomic uint64_t cu_mem_gone;
 
+/* be_cuda_block.c */
+int cu_blocks_open(struct be *be);
+void cu_blocks_close(struct be *be);
+/* The device is about to be reset. */
+void cu_blocks_reset(struct be *be, unsigned int dev);
+/* `dev` may use the blocks of `peer`, or may not any more. */
+int cu_blocks_peer(struct be *be, unsigned int dev, unsigned int peer, bool on);
+/* Memory for mem_alloc, from CUDA or as a block. The device is current. */
+int cu_block_new(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
+/* Of a block or of anything else that cudaFree frees. */
+int cu_block_free(struct be *be, uint64_t addr);
+/* Is nothing of the block away? */
+bool cu_block_here(struct be *be, uint64_t addr);
+/* The lock is held in these two. NULL: there is none. */
+struct cu_block *cu_block_number(const struct be *be, size_t i);
+struct cu_block *cu_block_around(const struct be *be, uint64_t addr);
+/*
+ * A block is made in steps: addresses, pieces, and then access and the table. If `ret` is an error,
+ * or an error occurs, cu_block_finish() takes back all with the first `mapped` pieces.
+ */
+struct cu_block *cu_block_reserve(struct be *be, unsigned int dev, uint64_t size, int *ret);
+int cu_block_finish(struct be *be, struct cu_block *b, unsigned int mapped, int ret,
+		    uint64_t *addr);
+/* Makes a piece's memory and maps it; maps it; unmaps and releases it. */
+int cu_piece_map(struct be *be, struct cu_block *b, unsigned int i);
+int cu_piece_put(struct be *be, const struct cu_block *b, unsigned int i);
+int cu_piece_unmap(struct be *be, const struct cu_block *b, unsigned int i);
+/* Lets all devices that may use the block use this part of it. */
+int cu_block_grant(struct be *be, const struct cu_block *b, uint64_t addr, uint64_t bytes);
+
+/* be_cuda_move.c */
+/* The piece is away, and is freed. */
+void cu_piece_forget(struct cu_block *b, unsigned int i);
+
 /* be_cuda_kept.c */
 /*
  * Charges memory that is about to be taken from CUDA, or to be used again. False: a limit is in the
@@ -262,10 +337,17 @@ uint64_t cu_slab_known(struct be *be, const struct cu_range *r);
 void cu_slabs_forget(struct be *be, unsigned int dev);
 
 /* be_cuda_virtual.c */
+/* Do reserved addresses lie where the window of the mirror may be? */
+static inline bool cu_in_window(uint64_t base, uint64_t size)
+{
+	return base < QCU_WINDOW_BASE + QCU_WINDOW_SIZE + QCU_ANNEX_SIZE &&
+	       QCU_WINDOW_BASE < base + size;
+}
 /* The caller closes the file, or CUDA does. The size is that of the memory. */
 int cu_phys_file(struct be *be, struct be_phys *p, int *fd, uint64_t *size);
 
 /* be_cuda_place.c */
+#define CU_DRIVER(be, call, ...) cu_result((be), (cudaError_t)(be)->place.call(__VA_ARGS__), #call)
 int cu_place_open(struct be *be);
 void cu_place_close(struct be *be);
 

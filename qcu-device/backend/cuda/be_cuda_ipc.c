@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory and events of one mirror in another. The handles are CUDA's own. The caller makes sure
- * that only handles come in here that came out in another mirror.
+ * Memory and events of one mirror in another. The handles are CUDA's own, and CUDA has none for
+ * mapped memory: a block (be_cuda_block.c) passes the files of its pieces (backend/pass.h) instead.
+ * The caller makes sure that only handles come in here that came out in another mirror.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -24,14 +25,134 @@ struct handle {
 	uint64_t offset;
 };
 
+/* The same for a block. */
+struct block_handle {
+	struct be_pass_handle first; /* piece */
+	uint64_t size, offset;
+};
+
 _Static_assert(sizeof(struct handle) == BE_IPC_BYTES, "handles of memory fit exactly");
+_Static_assert(sizeof(struct block_handle) <= BE_IPC_BYTES, "and those of blocks fit");
 _Static_assert(sizeof(cudaIpcEventHandle_t) <= BE_IPC_BYTES, "and those of events fit");
+
+static int offer_piece(struct be *be, struct cu_block *b, unsigned int i)
+{
+	PFN_cuMemExportToShareableHandle_v10020 export;
+	int fd, ret = cu_driver_function(be, "cuMemExportToShareableHandle", &export);
+	bool offered;
+
+	/* It must be back before. */
+	if (b->piece[i].state != CU_PIECE_HERE)
+		return QCU_ERR_NotPermitted;
+	if (!ret)
+		ret = (int)export(&fd, b->piece[i].memory, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+				  0);
+	if (ret)
+		return ret;
+	offered = i ? be_pass_offer_part(&be->pass, fd, &b->offer, i)
+		    : be_pass_offer(&be->pass, fd, &b->offer);
+	if (offered)
+		return QCU_ERR_Success;
+	/* A process that is no mirror can pass no files. */
+	close(fd);
+	return QCU_ERR_NotSupported;
+}
+
+/* The memory lives on while its files are open, so they are closed when the block is freed. */
+static int offer_block(struct be *be, struct cu_block *b)
+{
+	int ret = QCU_ERR_Success;
+	unsigned int i;
+
+	for (i = 0; i < b->pieces && !b->offered; i++) {
+		ret = offer_piece(be, b, i);
+		if (ret) {
+			be_pass_withdraw_parts(&be->pass, &b->offer, i);
+			return ret;
+		}
+	}
+	b->offered = true;
+	/* From now on it stays. */
+	b->known = true;
+	return ret;
+}
+
+static int export_block(struct be *be, uint64_t addr, void *handle)
+{
+	struct block_handle h = {.offset = 0};
+	int ret = QCU_ERR_InvalidValue;
+	struct cu_block *b;
+
+	pthread_mutex_lock(&be->block_lock);
+	b = cu_block_around(be, addr);
+	if (b)
+		ret = offer_block(be, b);
+	if (!ret) {
+		h.first = b->offer;
+		h.size = b->size;
+		h.offset = addr - b->addr;
+	}
+	pthread_mutex_unlock(&be->block_lock);
+	if (!ret) {
+		(void)cu_mem_known_elsewhere(be, addr);
+		memcpy(handle, &h, sizeof(h));
+	}
+	return ret;
+}
+
+static int import_piece(struct be *be, struct cu_block *b, unsigned int i,
+			const struct be_pass_handle *first)
+{
+	PFN_cuMemImportFromShareableHandle_v10020 import;
+	const struct be_pass_handle h = be_pass_part(first, i);
+	int ret = cu_driver_function(be, "cuMemImportFromShareableHandle", &import), fd;
+
+	if (ret)
+		return ret;
+	fd = be_pass_take(&be->pass, &h);
+	if (fd < 0)
+		return QCU_ERR_MapBufferObjectFailed;
+	ret = (int)import(&b->piece[i].memory, (void *)(uintptr_t)fd,
+			  CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+	close(fd);
+	if (ret)
+		return ret;
+	ret = cu_piece_put(be, b, i);
+	if (ret)
+		CU_DRIVER(be, release, b->piece[i].memory);
+	return ret;
+}
+
+/* A piece that is smaller than the handle says cannot be mapped. */
+static int import_block(struct be *be, const void *handle, struct cu_range *r)
+{
+	struct block_handle h;
+	struct cu_block *b;
+	unsigned int i;
+	int ret;
+
+	memcpy(&h, handle, sizeof(h));
+	if (h.size % CU_UNIT || h.offset > h.size || r->size > h.size - h.offset)
+		return QCU_ERR_InvalidValue;
+	b = cu_block_reserve(be, r->dev, h.size, &ret);
+	if (!b)
+		return ret;
+	b->known = true;
+	for (i = 0; i < b->pieces && !ret; i++)
+		ret = import_piece(be, b, i, &h.first);
+	ret = cu_block_finish(be, b, ret ? i - 1 : i, ret, &r->addr);
+	r->offset = h.offset;
+	r->addr += h.offset;
+	return ret;
+}
 
 int cu_mem_export(struct be *be, unsigned int dev, uint64_t addr, void *handle)
 {
 	struct handle h;
 	int ret = cu_use(be, dev);
 
+	if (!ret && be->movable)
+		return export_block(be, addr, handle);
 	if (!ret)
 		ret = CU(be, cudaIpcGetMemHandle, &h.h, (void *)(uintptr_t)addr);
 	if (!ret) {
@@ -41,25 +162,41 @@ int cu_mem_export(struct be *be, unsigned int dev, uint64_t addr, void *handle)
 	return ret;
 }
 
+static int import_allocation(struct be *be, const void *handle, struct cu_range *r)
+{
+	struct handle h;
+	void *p = NULL;
+	int ret;
+
+	memcpy(&h, handle, sizeof(h));
+	ret = CU(be, cudaIpcOpenMemHandle, &p, h.h, cudaIpcMemLazyEnablePeerAccess);
+	r->offset = h.offset;
+	r->addr = (uintptr_t)p + h.offset;
+	return ret;
+}
+
+static int close_import(struct be *be, const struct cu_range *r)
+{
+	return be->movable
+		       ? cu_block_free(be, r->addr - r->offset)
+		       : CU(be, cudaIpcCloseMemHandle, (void *)(uintptr_t)(r->addr - r->offset));
+}
+
 int cu_mem_import(struct be *be, unsigned int dev, const void *handle, uint64_t size,
 		  uint64_t *addr)
 {
 	struct cu_range r = {.size = size, .dev = dev, .imported = true};
-	struct handle h;
-	void *p = NULL;
 	int ret = cu_use(be, dev);
 
 	*addr = 0;
-	memcpy(&h, handle, sizeof(h));
 	if (!ret)
-		ret = CU(be, cudaIpcOpenMemHandle, &p, h.h, cudaIpcMemLazyEnablePeerAccess);
+		ret = be->movable ? import_block(be, handle, &r)
+				  : import_allocation(be, handle, &r);
 	if (ret)
 		return ret;
-	r.offset = h.offset;
-	r.addr = (uintptr_t)p + h.offset;
 	ret = cu_mem_add(be, &r);
 	if (ret) {
-		CU(be, cudaIpcCloseMemHandle, p);
+		(void)close_import(be, &r);
 		return ret;
 	}
 	*addr = r.addr;
@@ -74,7 +211,7 @@ int cu_mem_unimport(struct be *be, uint64_t addr)
 	if (!cu_mem_take_import(be, addr, &r))
 		return QCU_ERR_InvalidValue;
 	ret = cu_use(be, r.dev);
-	return ret ? ret : CU(be, cudaIpcCloseMemHandle, (void *)(uintptr_t)(addr - r.offset));
+	return ret ? ret : close_import(be, &r);
 }
 
 /*

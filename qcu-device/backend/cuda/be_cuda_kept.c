@@ -7,6 +7,7 @@
  *
  * As cudaFree does, keeping memory waits until the device does not use it any more. The content
  * stays within the process that wrote it: memory that another process may have open is not kept.
+ * Nor is memory that is away (be_cuda_move.c).
  */
 #include "qcu-device/backend/cuda/be_cuda.h"
 
@@ -41,7 +42,7 @@ static struct cu_kept take_out_kept(struct be *be, size_t at)
 static void free_kept_memory(struct be *be, const struct cu_kept *k, size_t count)
 {
 	while (count--)
-		CU(be, cudaFree, (void *)(uintptr_t)k[count].addr);
+		(void)cu_block_free(be, k[count].addr);
 }
 
 /* Takes out all that lies on the device. Returns how many. */
@@ -108,15 +109,13 @@ static int take_kept_of_size(struct be *be, unsigned int dev, uint64_t size, uin
 /* Kept memory may be what a larger allocation lacks. */
 int cu_kept_get(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
 {
-	void *p = NULL;
 	int ret = take_kept_of_size(be, dev, size, addr);
 
 	if (ret || *addr)
 		return ret;
-	ret = CU(be, cudaMalloc, &p, size);
+	ret = cu_block_new(be, dev, size, addr);
 	if (ret == QCU_ERR_MemoryAllocation && cu_kept_drop(be, dev))
-		ret = CU(be, cudaMalloc, &p, size);
-	*addr = (uintptr_t)p;
+		ret = cu_block_new(be, dev, size, addr);
 	return ret;
 }
 
@@ -148,7 +147,7 @@ bool cu_kept_add(struct be *be, unsigned int dev, uint64_t size, uint64_t addr)
 	bool kept;
 
 	/* If the wait fails, cudaFree returns the error, too. */
-	if (cu_units(size) > CU_KEPT_BYTES || replaces(be, dev, size) ||
+	if (cu_units(size) > CU_KEPT_BYTES || replaces(be, dev, size) || !cu_block_here(be, addr) ||
 	    CU(be, cudaDeviceSynchronize))
 		return false;
 	pthread_mutex_lock(&be->kept_lock);

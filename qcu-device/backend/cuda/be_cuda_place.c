@@ -21,8 +21,6 @@ struct cu_placed {
 	struct cu_placed *next;
 };
 
-#define DRIVER(be, call, ...) cu_result((be), (cudaError_t)(be)->place.call(__VA_ARGS__), #call)
-
 int cu_place_open(struct be *be)
 {
 	struct cu_place *p = &be->place;
@@ -90,7 +88,7 @@ static int give_to_all_devices(struct be *be, uint64_t addr, uint64_t len)
 
 	for (i = 0; i < be->devices; i++)
 		access[i] = access_of(i);
-	ret = DRIVER(be, access, (CUdeviceptr)addr, len, access, be->devices);
+	ret = CU_DRIVER(be, access, (CUdeviceptr)addr, len, access, be->devices);
 	return ret ? ret : zero_mapped_memory(be, addr, len);
 }
 
@@ -101,21 +99,21 @@ static int map_new_memory(struct be *be, unsigned int dev, uint64_t addr, uint64
 		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
 		.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = (int)dev},
 	};
-	int ret = DRIVER(be, create, &p->memory, len, &prop, 0);
+	int ret = CU_DRIVER(be, create, &p->memory, len, &prop, 0);
 
 	if (ret == QCU_ERR_MemoryAllocation && cu_kept_drop(be, dev))
-		ret = DRIVER(be, create, &p->memory, len, &prop, 0);
+		ret = CU_DRIVER(be, create, &p->memory, len, &prop, 0);
 	if (ret)
 		return ret;
-	ret = DRIVER(be, map, (CUdeviceptr)addr, len, 0, p->memory, 0);
+	ret = CU_DRIVER(be, map, (CUdeviceptr)addr, len, 0, p->memory, 0);
 	if (ret)
 		goto err_release;
 	ret = give_to_all_devices(be, addr, len);
 	if (!ret)
 		return ret;
-	DRIVER(be, unmap, (CUdeviceptr)addr, len);
+	CU_DRIVER(be, unmap, (CUdeviceptr)addr, len);
 err_release:
-	DRIVER(be, release, p->memory);
+	CU_DRIVER(be, release, p->memory);
 	return ret;
 }
 
@@ -134,7 +132,7 @@ int cu_mem_place(struct be *be, unsigned int dev, uint64_t addr, uint64_t len, u
 		return QCU_ERR_MemoryAllocation;
 	p->addr = addr;
 	munmap((void *)(uintptr_t)addr, room);
-	ret = DRIVER(be, reserve, &at, room, 0, (CUdeviceptr)addr, 0);
+	ret = CU_DRIVER(be, reserve, &at, room, 0, (CUdeviceptr)addr, 0);
 	if (ret)
 		goto err_free;
 	ret = at == addr ? map_new_memory(be, dev, addr, len, p) : (int)QCU_ERR_NotSupported;
@@ -147,7 +145,7 @@ int cu_mem_place(struct be *be, unsigned int dev, uint64_t addr, uint64_t len, u
 	return QCU_ERR_Success;
 
 err_unreserve:
-	DRIVER(be, unreserve, at, room);
+	CU_DRIVER(be, unreserve, at, room);
 err_free:
 	free(p);
 	return ret;
@@ -184,11 +182,11 @@ int cu_mem_unplace(struct be *be, unsigned int dev, uint64_t addr, uint64_t len,
 			err = CU(be, cudaDeviceSynchronize);
 			ret = ret ? ret : err;
 		}
-	err = DRIVER(be, unmap, (CUdeviceptr)addr, len);
+	err = CU_DRIVER(be, unmap, (CUdeviceptr)addr, len);
 	ret = ret ? ret : err;
-	err = DRIVER(be, release, p->memory);
+	err = CU_DRIVER(be, release, p->memory);
 	ret = ret ? ret : err;
-	err = DRIVER(be, unreserve, (CUdeviceptr)addr, room);
+	err = CU_DRIVER(be, unreserve, (CUdeviceptr)addr, room);
 	free(p);
 	return ret ? ret : err;
 }

@@ -26,12 +26,6 @@ struct be_phys {
 	PFN_##name##_##version fn;  \
 	int ret = cu_driver_function(be, #name, &fn)
 
-static bool touches_cuda_window(uint64_t base, uint64_t size)
-{
-	return base < QCU_WINDOW_BASE + QCU_WINDOW_SIZE + QCU_ANNEX_SIZE &&
-	       QCU_WINDOW_BASE < base + size;
-}
-
 int cu_va_reserve(struct be *be, uint64_t size, uint64_t align, uint64_t *addr)
 {
 	PFN_cuMemAddressFree_v10020 unreserve;
@@ -47,7 +41,7 @@ int cu_va_reserve(struct be *be, uint64_t size, uint64_t align, uint64_t *addr)
 		ret = (int)reserve(&p, size, align, 0, 0);
 	if (ret)
 		return ret;
-	if (touches_cuda_window(p, size)) {
+	if (cu_in_window(p, size)) {
 		(void)unreserve(p, size);
 		return QCU_ERR_MemoryAllocation;
 	}

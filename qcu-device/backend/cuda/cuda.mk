@@ -7,9 +7,9 @@ CUDA_INC := $(firstword $(wildcard $(CUDA_HOME)/include $(CUDA_HOME)/targets/x86
 CUDA_STATIC := $(firstword $(wildcard $(CUDA_HOME)/lib64/libcudart_static.a \
 	$(CUDA_HOME)/targets/x86_64-linux/lib/libcudart_static.a))
 
-CUDA_SRCS := $(addprefix qcu-device/backend/cuda/,be_cuda.c be_cuda_array.c be_cuda_copy.c be_cuda_host.c be_cuda_mem.c be_cuda_slabs.c \
+CUDA_SRCS := $(addprefix qcu-device/backend/cuda/,be_cuda.c be_cuda_array.c be_cuda_block.c be_cuda_copy.c be_cuda_host.c be_cuda_mem.c be_cuda_slabs.c \
 	be_cuda_module.c be_cuda_pool.c be_cuda_print.c be_cuda_stream.c)
-CUDA_SRCS += $(addprefix qcu-device/backend/cuda/,be_cuda_texture.c be_cuda_ipc.c be_cuda_kept.c be_cuda_place.c be_cuda_cond.c be_cuda_graph.c \
+CUDA_SRCS += $(addprefix qcu-device/backend/cuda/,be_cuda_texture.c be_cuda_ipc.c be_cuda_kept.c be_cuda_move.c be_cuda_place.c be_cuda_cond.c be_cuda_graph.c \
 	be_cuda_use.c be_cuda_jit.c be_cuda_library.c be_cuda_tensor.c be_cuda_virtual.c \
 	be_cuda_call.c be_cuda_green.c) qcu-device/backend/pass.c qcu-device/base/gap.c qcu-device/base/sorted.c
 CUDA_OBJS := $(CUDA_SRCS:%.c=$(B)/%.o)
@@ -21,7 +21,7 @@ $(B)/qcu-device/be_cuda.so: $(CUDA_OBJS)
 	$(RUN) $(CC) -shared $(LDFLAGS) -Wl,--exclude-libs,ALL $(if $(SAN),,-Wl,-z,defs) -o $@ $^ $(CUDA_STATIC) \
 		-ldl -lrt -lpthread
 
-$(B)/qcu-device/be_check: $(addprefix $(B)/qcu-device/backend/cuda/check/,be_check.o be_check_driver.o be_check_graph.o be_check_place.o \
+$(B)/qcu-device/be_check: $(addprefix $(B)/qcu-device/backend/cuda/check/,be_check.o be_check_driver.o be_check_graph.o be_check_move.o be_check_place.o \
 		be_check_report.o be_check_time.o) \
 		$(SOFT_LIB)
 	@mkdir -p $(@D)

@@ -658,7 +658,8 @@ static void check_fault(struct check *c)
 
 static bool start(struct check *c)
 {
-	struct be_options opt = {.gpus = 1, .capture_stdout = true, .verbose = c->verbose};
+	struct be_options opt = {
+		.gpus = 1, .capture_stdout = true, .verbose = c->verbose, .movable = c->movable};
 	int fd = memfd_create("be_check", MFD_CLOEXEC);
 
 	if (fd < 0 || ftruncate(fd, CHECK_WINDOW))
@@ -725,6 +726,7 @@ static void all_but_the_fault(struct check *c)
 	check_conditional(c);
 	check_host_memory(c);
 	check_placed(c);
+	check_moves(c);
 	check_shared_memory(c);
 	check_print(c);
 	check_threads(c);
@@ -732,6 +734,7 @@ static void all_but_the_fault(struct check *c)
 	check_two_devices(c);
 	if (c->seconds > 0)
 		check_timings(c, report);
+	time_moves(c);
 	check_reset(c);
 	unload_and_close(c);
 }
@@ -805,7 +808,9 @@ static const struct be_ops *find_backend(const char *name)
 int main(int argc, char **argv)
 {
 	struct check c = {.seconds = argc > 3 ? atof(argv[3]) : 0.2,
-			  .verbose = getenv("BE_CHECK_VERBOSE") != NULL};
+			  .verbose = getenv("BE_CHECK_VERBOSE") != NULL,
+			  .movable = getenv("BE_CHECK_MOVABLE") != NULL};
+	const char *gib = getenv("BE_CHECK_GIB");
 
 	if (argc < 3) {
 		fprintf(stderr, "usage: be_check soft|PLUGIN.so FATBIN [SECONDS]\n");
@@ -827,8 +832,11 @@ int main(int argc, char **argv)
 		fprintf(stderr, "be_check: cannot read %s\n", argv[2]);
 		return 2;
 	}
+	c.gib = gib ? strtoull(gib, NULL, 10) : 0;
 	in_child(&c, all_but_the_fault);
 	in_child(&c, the_fault);
+	if (c.movable)
+		time_checkpoints(c.gib);
 	free((void *)c.image);
 	return failed ? 1 : 0;
 }

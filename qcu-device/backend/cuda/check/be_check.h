@@ -23,7 +23,8 @@ struct check {
 	uint64_t scratch; /* CHECK_BYTES of device memory */
 	unsigned int devices;
 	double seconds; /* for each timing; 0: none */
-	bool verbose;
+	bool verbose, movable;
+	uint64_t gib; /* of device memory that the timings of moves may use; 0: none */
 };
 
 /* NULL: there is no kernel of that name. */
@@ -52,6 +53,12 @@ void check_conditional(struct check *c);
 
 /* be_check_place.c */
 void check_placed(struct check *c);
+
+/* be_check_move.c */
+void check_moves(struct check *c);
+void time_moves(struct check *c);
+/* NVIDIA's, of other processes. Not in a process that has called CUDA. */
+void time_checkpoints(uint64_t most);
 
 /* be_check_driver.c */
 void check_driver(struct check *c);

@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Device memory that leaves and comes back: with a store that is full, small and large allocations,
+ * a graph over them, memory that is freed while it is away, and memory that stays. Then how fast it
+ * is: beside plain copies and beside NVIDIA's checkpoints, and what allocations cost.
+ */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "qcu-device/backend/cuda/check/be_check.h"
+
+#define MIB ((uint64_t)1 << 20)
+#define GIB ((uint64_t)1 << 30)
+
+/* Registered memory, given out in order. All is free again when all has come back. */
+struct shelf {
+	char *p;
+	uint64_t size, next, out;
+};
+
+static void *shelf_take(void *ctx, uint64_t bytes)
+{
+	struct shelf *s = ctx;
+
+	check(bytes <= BE_PIECE, "no more than a piece is asked for");
+	if (bytes > s->size - s->next)
+		return NULL;
+	s->next += bytes;
+	s->out += bytes;
+	return s->p + s->next - bytes;
+}
+
+static void shelf_give(void *ctx, void *p, uint64_t bytes)
+{
+	struct shelf *s = ctx;
+
+	(void)p;
+	s->out -= bytes;
+	if (!s->out)
+		s->next = 0;
+}
+
+static bool open_shelf(struct check *c, struct shelf *s, uint64_t size)
+{
+	*s = (struct shelf){.size = size};
+	s->p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
+		    -1, 0);
+	return check(s->p != MAP_FAILED, "memory for the store") &&
+	       want(CALL(c, host_register, s->p, size), 0, "host_register of the store");
+}
+
+static void close_shelf(struct check *c, struct shelf *s)
+{
+	check(!s->out, "the store is empty again");
+	want(CALL(c, host_unregister, s->p), 0, "host_unregister of the store");
+	munmap(s->p, s->size);
+}
+
+static uint64_t leave(struct check *c, uint64_t bytes, struct shelf *s)
+{
+	const struct be_store store = {.ctx = s, .take = shelf_take, .give = shelf_give};
+	uint64_t left = 0, before = c->ops->mem_away(c->be, 0);
+
+	want(CALL(c, mem_leave, 0, bytes, &store, &left), 0, "mem_leave");
+	check(c->ops->mem_away(c->be, 0) == before + left, "mem_away says what has left");
+	return left;
+}
+
+static uint64_t come_back(struct check *c)
+{
+	uint64_t back = 0;
+
+	want(CALL(c, mem_return, 0, &back), 0, "mem_return");
+	check(!c->ops->mem_away(c->be, 0), "all is back");
+	return back;
+}
+
+/* ---- is it right? ---- */
+
+#define BLOCKS 4
+static const uint64_t sizes[BLOCKS] = {1000, 3 * MIB, 65 * MIB, 300 * MIB};
+
+struct moved {
+	uint64_t addr, words;
+	uint32_t base;	 /* the words were base before any kernel */
+	uint32_t passes; /* of the kernel since then */
+	struct be_graph *graph;
+};
+
+/* Where graphs copy the first words to. */
+#define COPIED 512u
+static uint32_t *copied(struct check *c)
+{
+	return (uint32_t *)((char *)c->window + CHECK_WINDOW - COPIED);
+}
+
+static uint32_t after_passes(const struct moved *m, uint32_t i)
+{
+	uint32_t v = m->base, n;
+
+	/* The graph sets the first word before each pass. */
+	for (n = 0; n < m->passes && (i || !n); n++)
+		v = v * 2654435761u + i;
+	return v;
+}
+
+static void check_words(struct check *c, const struct moved *m)
+{
+	const uint32_t *w = c->window;
+	uint64_t at, i, some, bad = 0;
+
+	for (at = 0; at < m->words; at += some) {
+		some = m->words - at < CHECK_WINDOW / 4 ? m->words - at : CHECK_WINDOW / 4;
+		if (CALL(c, copy_d2h, c->window, m->addr + 4 * at, 4 * some, c->legacy) ||
+		    CALL(c, stream_sync, c->legacy))
+			break;
+		for (i = 0; i<some; i += some> 4096 ? 509 : 1)
+			bad += w[i] != after_passes(m, (uint32_t)(at + i));
+	}
+	check(at == m->words && !bad, "%llu words are right", (unsigned long long)m->words);
+}
+
+/*
+ * A graph that sets the first word, runs a kernel over all words, and copies the first words to the
+ * end of the window.
+ */
+static void make_moved(struct check *c, struct moved *m, uint64_t size, uint32_t base)
+{
+	struct {
+		uint64_t words;
+		uint32_t n;
+	} p = {0, (uint32_t)(size / 4)};
+	static const uint32_t before[] = {0, 1};
+	struct be_node nodes[] = {
+		{
+			.type = QCU_NODE_MEMSET,
+			.set = {.width = 4, .height = 1, .value = base, .elem = 4},
+		},
+		{
+			.type = QCU_NODE_KERNEL,
+			.index = 1,
+			.deps = &before[0],
+			.dep_count = 1,
+			.kernel = check_kernel(c, "check_host"),
+			.launch = {.grid = {(uint32_t)(size / 4 + 255) / 256, 1, 1},
+				   .block = {256, 1, 1},
+				   .params = &p,
+				   .param_bytes = 12},
+		},
+		{
+			.type = QCU_NODE_COPY,
+			.index = 2,
+			.deps = &before[1],
+			.dep_count = 1,
+			.box = {.dst = {.addr = (uintptr_t)copied(c),
+					.pitch = COPIED,
+					.rows = 1,
+					.host = true},
+				.src = {.pitch = COPIED, .rows = 1},
+				.width = COPIED,
+				.height = 1,
+				.depth = 1},
+		},
+	};
+	struct be_memset set = {.width = size, .height = 1, .value = base, .elem = 4};
+
+	*m = (struct moved){.words = size / 4, .base = base};
+	want(CALL(c, mem_alloc, 0, size, &m->addr), 0, "mem_alloc of what moves");
+	p.words = set.dst = nodes[0].set.dst = nodes[2].box.src.addr = m->addr;
+	want(CALL(c, mem_set, &set, c->legacy), 0, "mem_set");
+	want(CALL(c, graph_make, 0, nodes, 3, &m->graph), 0, "graph_make over it");
+}
+
+static void run_graph(struct check *c, struct moved *m)
+{
+	uint32_t i, bad = 0;
+
+	want(CALL(c, graph_launch, m->graph, c->legacy), 0, "graph_launch over it");
+	want(CALL(c, stream_sync, c->legacy), 0, "stream_sync");
+	m->passes++;
+	for (i = 0; i < COPIED / 4; i++)
+		bad += copied(c)[i] != after_passes(m, i);
+	check(!bad, "the graph has copied the right words");
+}
+
+static void all_leave_and_return(struct check *c, struct moved *m, struct shelf *s)
+{
+	uint64_t left, movable;
+	unsigned int i;
+
+	want(CALL(c, device_sync, 0), 0, "device_sync");
+	movable = c->ops->mem_movable(c->be, 0);
+	left = leave(c, UINT64_MAX, s);
+	check(left == movable && !c->ops->mem_movable(c->be, 0), "all that can leave has left");
+	for (i = 0; i < BLOCKS; i++)
+		check(c->ops->mem_valid(c->be, m[i].addr, m[i].words * 4), "it is still valid");
+	check(come_back(c) == left, "as much has come back");
+	for (i = 0; i < BLOCKS; i++) {
+		run_graph(c, &m[i]);
+		check_words(c, &m[i]);
+	}
+}
+
+static void some_leave(struct check *c, struct moved *m, struct shelf *s)
+{
+	const uint64_t whole = s->size;
+	uint64_t room, left;
+	unsigned int i;
+
+	want(CALL(c, device_sync, 0), 0, "device_sync");
+	check(!leave(c, 0, s), "nothing leaves if nothing is wanted");
+	for (room = 0; room < whole; room += 70 * MIB) {
+		s->size = room;
+		left = leave(c, UINT64_MAX, s);
+		check(left <= room && left == s->out, "no more leaves than the store has room for");
+		check(come_back(c) == left, "it has come back");
+	}
+	s->size = whole;
+	left = leave(c, 1, s);
+	check(left && left < whole, "a part leaves");
+	come_back(c);
+	for (i = 0; i < BLOCKS; i++)
+		check_words(c, &m[i]);
+}
+
+static void frees_what_is_away(struct check *c, struct moved *m, struct shelf *s)
+{
+	const uint64_t gone = m->addr;
+	uint64_t again = 0;
+
+	want(CALL(c, graph_destroy, m->graph), 0, "graph_destroy");
+	want(CALL(c, device_sync, 0), 0, "device_sync");
+	leave(c, UINT64_MAX, s);
+	want(CALL(c, mem_free, m->addr), 0, "mem_free of what is away");
+	check(!c->ops->mem_valid(c->be, gone, 1), "it is not valid any more");
+	want(CALL(c, mem_alloc, 0, m->words * 4, &again), 0, "mem_alloc while memory is away");
+	come_back(c);
+	want(CALL(c, mem_free, again), 0, "mem_free");
+	want(CALL(c, mem_free, gone), QCU_ERR_InvalidValue, "no second mem_free");
+}
+
+void check_moves(struct check *c)
+{
+	struct moved m[BLOCKS];
+	struct shelf s;
+	unsigned int i;
+
+	if (!c->movable)
+		return;
+	if (!check(c->ops->mem_leave && c->ops->mem_return && c->ops->mem_movable &&
+			   c->ops->mem_away,
+		   "memory can leave") ||
+	    !open_shelf(c, &s, 512 * MIB))
+		return;
+	for (i = 0; i < BLOCKS; i++)
+		make_moved(c, &m[i], sizes[i], 17 * i + 3);
+	some_leave(c, m, &s);
+	all_leave_and_return(c, m, &s);
+	all_leave_and_return(c, m, &s);
+	for (i = 0; i < BLOCKS; i++)
+		frees_what_is_away(c, &m[i], &s);
+	close_shelf(c, &s);
+}
+
+/* ---- how fast is it? ---- */
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec * 1e-9;
+}
+
+/* The driver's own functions. None has a structure that must be filled in. */
+struct driver {
+	int (*init)(unsigned int flags);
+	int (*retain)(void **ctx, int dev);
+	int (*current)(void *ctx);
+	int (*alloc)(uint64_t *p, size_t bytes);
+	int (*free)(uint64_t p);
+	int (*sync)(void);
+	int (*fill)(uint64_t p, unsigned char value, size_t bytes);
+	int (*lock)(int pid, void *args);
+	int (*checkpoint)(int pid, void *args);
+	int (*restore)(int pid, void *args);
+	int (*unlock)(int pid, void *args);
+};
+
+static bool open_driver(struct driver *d)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+
+	if (!lib)
+		return false;
+#define FIND(member, name) *(void **)&d->member = dlsym(lib, name)
+	FIND(init, "cuInit");
+	FIND(retain, "cuDevicePrimaryCtxRetain");
+	FIND(current, "cuCtxSetCurrent");
+	FIND(alloc, "cuMemAlloc_v2");
+	FIND(free, "cuMemFree_v2");
+	FIND(sync, "cuCtxSynchronize");
+	FIND(fill, "cuMemsetD8_v2");
+	FIND(lock, "cuCheckpointProcessLock");
+	FIND(checkpoint, "cuCheckpointProcessCheckpoint");
+	FIND(restore, "cuCheckpointProcessRestore");
+	FIND(unlock, "cuCheckpointProcessUnlock");
+#undef FIND
+	return d->init && d->retain && d->current && d->alloc && d->free && d->sync && d->fill;
+}
+
+static void time_allocation(struct check *c, const struct driver *d, uint64_t size)
+{
+	const unsigned int rounds = size < GIB ? 200 : 50;
+	double ours, native, began;
+	unsigned int i;
+	uint64_t p;
+
+	/* In turn, so that both meet the same machine. The first of each is not counted. */
+	for (i = 0, ours = native = 0; i <= rounds; i++) {
+		began = now();
+		if (CALL(c, mem_alloc, 0, size, &p) || CALL(c, mem_free, p))
+			return;
+		ours += i ? now() - began : 0;
+		began = now();
+		if (d->alloc(&p, size) || d->free(p))
+			return;
+		native += i ? now() - began : 0;
+	}
+	fprintf(report,
+		"allocate and free %llu KiB: %.1f us, the driver's own %.1f us, ratio %.2f\n",
+		(unsigned long long)(size >> 10), ours / rounds * 1e6, native / rounds * 1e6,
+		ours / native);
+}
+
+static double rate(struct check *c, bool down, uint64_t device, void *host, uint64_t bytes)
+{
+	double began = now();
+	int ret = down ? CALL(c, copy_d2h, host, device, bytes, c->legacy)
+		       : CALL(c, copy_h2d, device, host, bytes, c->legacy);
+
+	if (ret || CALL(c, stream_sync, c->legacy))
+		return 0;
+	return bytes / (now() - began) / 1e9;
+}
+
+static void time_move(struct check *c, uint64_t bytes, struct shelf *s)
+{
+	struct be_memset set = {.width = bytes, .height = 1, .value = 0x5a, .elem = 1};
+	double began, out, in, down = 0, up = 0;
+	uint64_t left, addr = 0;
+	unsigned int i;
+
+	if (CALL(c, mem_alloc, 0, bytes, &addr)) {
+		fprintf(report, "%llu GiB: there is no room\n", (unsigned long long)(bytes >> 30));
+		return;
+	}
+	set.dst = addr;
+	want(CALL(c, mem_set, &set, c->legacy), 0, "mem_set");
+	for (i = 0; i < 3; i++) {
+		double r = rate(c, true, addr, s->p, bytes);
+
+		down = r > down ? r : down;
+		r = rate(c, false, addr, s->p, bytes);
+		up = r > up ? r : up;
+	}
+	for (i = 0; i < 3; i++) {
+		want(CALL(c, device_sync, 0), 0, "device_sync");
+		began = now();
+		left = leave(c, bytes, s);
+		out = now() - began;
+		began = now();
+		come_back(c);
+		in = now() - began;
+		fprintf(report,
+			"%.1f GiB: out %.3f s, %.1f GB/s (plain copies %.1f); in %.3f s, %.1f GB/s "
+			"(%.1f)\n",
+			(double)left / GIB, out, left / out / 1e9, down, in, left / in / 1e9, up);
+	}
+	want(CALL(c, mem_free, addr), 0, "mem_free");
+}
+
+void time_moves(struct check *c)
+{
+	static const uint64_t allocations[] = {64 << 10, 2 * MIB, 64 * MIB, GIB};
+	static const uint64_t gib[] = {1, 8, 40};
+	struct driver d = {0};
+	struct shelf s;
+	size_t i;
+
+	if (!c->movable || !c->gib)
+		return;
+	if (open_driver(&d))
+		for (i = 0; i < sizeof(allocations) / sizeof(*allocations); i++)
+			time_allocation(c, &d, allocations[i]);
+	else
+		fprintf(report, "no driver: its allocations are not timed\n");
+	/* Whatever else the session has leaves, too. */
+	if (!open_shelf(c, &s, c->gib * GIB + 64 * MIB))
+		return;
+	for (i = 0; i < sizeof(gib) / sizeof(*gib); i++)
+		if (gib[i] <= c->gib)
+			time_move(c, gib[i] * GIB, &s);
+	close_shelf(c, &s);
+}
+
+/* A process with memory of the driver's own, until the pipe is closed. */
+static void hold_memory(const struct driver *d, uint64_t bytes, int ready, int wait)
+{
+	void *ctx;
+	uint64_t p;
+	char ok = 0;
+
+	ok = !d->init(0) && !d->retain(&ctx, 0) && !d->current(ctx) && !d->alloc(&p, bytes) &&
+	     !d->fill(p, 0x5a, bytes) && !d->sync();
+	if (write(ready, &ok, 1) == 1)
+		while (read(wait, &ok, 1) > 0)
+			;
+	_exit(0);
+}
+
+static void time_checkpoint(const struct driver *d, uint64_t gib)
+{
+	int ready[2], wait[2];
+	double began, out, in;
+	char ok = 0;
+	pid_t pid;
+
+	if (pipe(ready) || pipe(wait))
+		return;
+	pid = fork();
+	if (!pid) {
+		close(wait[1]);
+		hold_memory(d, gib * GIB, ready[1], wait[0]);
+	}
+	close(ready[1]);
+	close(wait[0]);
+	if (pid > 0 && read(ready[0], &ok, 1) == 1 && ok && !d->init(0) && !d->lock(pid, NULL)) {
+		began = now();
+		ok = !d->checkpoint(pid, NULL);
+		out = now() - began;
+		began = now();
+		ok = ok && !d->restore(pid, NULL);
+		in = now() - began;
+		ok = ok && !d->unlock(pid, NULL);
+		fprintf(report, "cuCheckpointProcess, %llu GiB: %s, out %.3f s, in %.3f s\n",
+			(unsigned long long)gib, ok ? "right" : "failed", out, in);
+	} else {
+		fprintf(report, "cuCheckpointProcess, %llu GiB: not possible here\n",
+			(unsigned long long)gib);
+	}
+	close(wait[1]);
+	close(ready[0]);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+}
+
+static void checkpoint_in_child(const struct driver *d, uint64_t gib)
+{
+	pid_t pid;
+
+	/* Who has called CUDA cannot fork processes that do. */
+	fflush(report);
+	pid = fork();
+	if (!pid) {
+		time_checkpoint(d, gib);
+		fflush(report);
+		_exit(0);
+	}
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+}
+
+void time_checkpoints(uint64_t most)
+{
+	static const uint64_t gib[] = {1, 8, 40};
+	struct driver d = {0};
+	size_t i;
+
+	if (!most || !open_driver(&d))
+		return;
+	if (!d.lock || !d.checkpoint || !d.restore || !d.unlock) {
+		fprintf(report, "the driver has no cuCheckpointProcess\n");
+		return;
+	}
+	for (i = 0; i < sizeof(gib) / sizeof(*gib); i++)
+		if (gib[i] <= most)
+			checkpoint_in_child(&d, gib[i]);
+}
