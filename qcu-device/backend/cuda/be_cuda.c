@@ -12,7 +12,7 @@
 /* How much text of kernels is kept if the caller does not say. */
 #define PRINTED_BYTES (8u << 20)
 
-static const char no_blocks[] = "the driver has no cuMemMap, so device memory cannot leave";
+static const char no_plots[] = "the driver has no cuMemMap, so device memory cannot leave";
 
 bool cu_probe(void)
 {
@@ -83,7 +83,7 @@ int cu_open(struct be **out, const struct be_options *opt)
 		goto err_few;
 	be->movable = opt->movable && be->place.possible;
 	if (opt->movable && !be->movable && be->complain)
-		be->complain("cuda", no_blocks, strlen(no_blocks));
+		be->complain("cuda", no_plots, strlen(no_plots));
 	pthread_mutex_init(&be->cond_lock, NULL);
 	pthread_mutex_init(&be->capture_lock, NULL);
 	be_pass_open(&be->pass, opt->letters, opt->seat);
@@ -175,7 +175,7 @@ int cu_device_reset(struct be *be, unsigned int dev)
 
 	if (ret)
 		return ret;
-	cu_blocks_reset(be, dev);
+	cu_plots_reset(be, dev);
 	ret = CU(be, cudaDeviceReset);
 	atomic_fetch_add(&be->life[dev], 1);
 	cu_mem_reset(be, dev);
@@ -192,7 +192,7 @@ int cu_peer_access(struct be *be, unsigned int dev, unsigned int peer, bool enab
 		return ret;
 	ret = enable ? CU(be, cudaDeviceEnablePeerAccess, (int)peer, 0)
 		     : CU(be, cudaDeviceDisablePeerAccess, (int)peer);
-	return ret ? ret : cu_blocks_peer(be, dev, peer, enable);
+	return ret ? ret : cu_plots_peer(be, dev, peer, enable);
 }
 
 int cu_peer_info(struct be *be, unsigned int dev, unsigned int peer, uint32_t attr, int32_t *value)

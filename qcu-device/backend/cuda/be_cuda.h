@@ -132,41 +132,41 @@ struct cu_place {
 	struct cu_placed *placed;
 };
 
-/* be_cuda_block.c: the largest piece. Smaller ones cost more time to map. */
-#define CU_PIECE ((uint64_t)256 << 20)
+/* be_cuda_plot.c: the largest part. Smaller ones cost more time to map. */
+#define CU_PART ((uint64_t)256 << 20)
 
-enum cu_piece_state {
-	CU_PIECE_HERE,
-	CU_PIECE_AWAY,
-	CU_PIECE_MOVING, /* in mem_leave and mem_return */
+enum cu_part_state {
+	CU_PART_HERE,
+	CU_PART_AWAY,
+	CU_PART_MOVING, /* in mem_leave and mem_return */
 };
 
-struct cu_piece {
+struct cu_part {
 	CUmemGenericAllocationHandle memory; /* unless it is away */
-	enum cu_piece_state state;
+	enum cu_part_state state;
 	struct be_store store;
-	void *copy[CU_PIECE / BE_PIECE]; /* in the store */
+	void *copy[CU_PART / BE_PIECE]; /* in the store */
 };
 
-/* Reserved addresses with pieces mapped behind them. All but the last piece are CU_PIECE large. */
-struct cu_block {
+/* Reserved addresses with parts mapped behind them. All but the last part are CU_PART large. */
+struct cu_plot {
 	uint64_t addr, size;
 	unsigned int dev;
 	bool known;   /* another process may have it open, or it is another process's */
-	bool offered; /* to other processes: each piece on its own */
+	bool offered; /* to other processes: each part on its own */
 	struct be_pass_handle offer;
-	unsigned int pieces;
-	struct cu_piece piece[];
+	unsigned int parts;
+	struct cu_part part[];
 };
 
-static inline uint64_t cu_piece_addr(const struct cu_block *b, unsigned int i)
+static inline uint64_t cu_part_addr(const struct cu_plot *b, unsigned int i)
 {
-	return b->addr + i * CU_PIECE;
+	return b->addr + i * CU_PART;
 }
 
-static inline uint64_t cu_piece_bytes(const struct cu_block *b, unsigned int i)
+static inline uint64_t cu_part_bytes(const struct cu_plot *b, unsigned int i)
 {
-	return i + 1 < b->pieces ? CU_PIECE : b->size - i * CU_PIECE;
+	return i + 1 < b->parts ? CU_PART : b->size - i * CU_PART;
 }
 
 struct be {
@@ -193,9 +193,9 @@ struct be {
 	pthread_rwlock_t range_lock; /* protects the ranges, an array of struct cu_range */
 	struct sorted ranges;
 	struct cu_place place;
-	pthread_mutex_t block_lock; /* protects the blocks, an array by address */
-	struct sorted blocks;
-	_Atomic uint64_t users[CU_DEVICES]; /* a bit for each peer that may use the blocks here */
+	pthread_mutex_t plot_lock; /* protects the plots, an array by address */
+	struct sorted plots;
+	_Atomic uint64_t users[CU_DEVICES]; /* a bit for each peer that may use the plots here */
 	pthread_mutex_t kept_lock; /* protects the array of kept memory, the oldest first */
 	struct cu_kept kept[CU_KEPT];
 	size_t kept_count;
@@ -267,39 +267,41 @@ uint64_t cu_mem_known_elsewhere(struct be *be, uint64_t addr);
 /* Raised under `range_lock`, when ranges have been taken out. */
 extern _Atomic uint64_t cu_mem_gone;
 
-/* be_cuda_block.c */
-int cu_blocks_open(struct be *be);
-void cu_blocks_close(struct be *be);
+/* be_cuda_plot.c */
+int cu_plots_open(struct be *be);
+void cu_plots_close(struct be *be);
 /* The device is about to be reset. */
-void cu_blocks_reset(struct be *be, unsigned int dev);
-/* `dev` may use the blocks of `peer`, or may not any more. */
-int cu_blocks_peer(struct be *be, unsigned int dev, unsigned int peer, bool on);
-/* Memory for mem_alloc, from CUDA or as a block. The device is current. */
-int cu_block_new(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
-/* Of a block or of anything else that cudaFree frees. */
-int cu_block_free(struct be *be, uint64_t addr);
-/* Is nothing of the block away? */
-bool cu_block_here(struct be *be, uint64_t addr);
+void cu_plots_reset(struct be *be, unsigned int dev);
+/* `dev` may use the plots of `peer`, or may not any more. */
+int cu_plots_peer(struct be *be, unsigned int dev, unsigned int peer, bool on);
+/* Memory for mem_alloc, from CUDA or as a plot. The device is current. */
+int cu_plot_new(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
+/* Of a plot or of anything else that cudaFree frees. */
+int cu_plot_free(struct be *be, uint64_t addr);
+/* Is nothing of the plot away? */
+bool cu_plot_here(struct be *be, uint64_t addr);
 /* The lock is held in these two. NULL: there is none. */
-struct cu_block *cu_block_number(const struct be *be, size_t i);
-struct cu_block *cu_block_around(const struct be *be, uint64_t addr);
+struct cu_plot *cu_plot_number(const struct be *be, size_t i);
+struct cu_plot *cu_plot_around(const struct be *be, uint64_t addr);
 /*
- * A block is made in steps: addresses, pieces, and then access and the table. If `ret` is an error,
- * or an error occurs, cu_block_finish() takes back all with the first `mapped` pieces.
+ * A plot is made in steps: addresses, parts, and then access and the table. If `ret` is an error,
+ * or an error occurs, cu_plot_finish() takes back all with the first `mapped` parts.
  */
-struct cu_block *cu_block_reserve(struct be *be, unsigned int dev, uint64_t size, int *ret);
-int cu_block_finish(struct be *be, struct cu_block *b, unsigned int mapped, int ret,
-		    uint64_t *addr);
-/* Makes a piece's memory and maps it; maps it; unmaps and releases it. */
-int cu_piece_map(struct be *be, struct cu_block *b, unsigned int i);
-int cu_piece_put(struct be *be, const struct cu_block *b, unsigned int i);
-int cu_piece_unmap(struct be *be, const struct cu_block *b, unsigned int i);
-/* Lets all devices that may use the block use this part of it. */
-int cu_block_grant(struct be *be, const struct cu_block *b, uint64_t addr, uint64_t bytes);
-
-/* be_cuda_move.c */
-/* The piece is away, and is freed. */
-void cu_piece_forget(struct cu_block *b, unsigned int i);
+struct cu_plot *cu_plot_reserve(struct be *be, unsigned int dev, uint64_t size, int *ret);
+int cu_plot_finish(struct be *be, struct cu_plot *b, unsigned int mapped, int ret, uint64_t *addr);
+/* Makes a part's memory and maps it; maps it; unmaps and releases it. */
+int cu_part_map(struct be *be, struct cu_plot *b, unsigned int i);
+int cu_part_put(struct be *be, const struct cu_plot *b, unsigned int i);
+int cu_part_unmap(struct be *be, const struct cu_plot *b, unsigned int i);
+/*
+ * How many copies in the store a part is, how large each is, and the first `count` of them go back
+ * to the store.
+ */
+unsigned int cu_copies(const struct cu_plot *b, unsigned int i);
+uint64_t cu_copy_bytes(const struct cu_plot *b, unsigned int i, unsigned int n);
+void cu_part_give(struct cu_plot *b, unsigned int i, unsigned int count);
+/* Lets all devices that may use the plot use these bytes of it. */
+int cu_plot_grant(struct be *be, const struct cu_plot *b, uint64_t addr, uint64_t bytes);
 
 /* be_cuda_kept.c */
 /*

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Memory and events of one mirror in another. The handles are CUDA's own, and CUDA has none for
- * mapped memory: a block (be_cuda_block.c) passes the files of its pieces (backend/pass.h) instead.
+ * mapped memory: a plot (be_cuda_plot.c) passes the files of its parts (backend/pass.h) instead.
  * The caller makes sure that only handles come in here that came out in another mirror.
  */
 #include <dirent.h>
@@ -25,27 +25,27 @@ struct handle {
 	uint64_t offset;
 };
 
-/* The same for a block. */
-struct block_handle {
-	struct be_pass_handle first; /* piece */
+/* The same for a plot. */
+struct plot_handle {
+	struct be_pass_handle first; /* part */
 	uint64_t size, offset;
 };
 
 _Static_assert(sizeof(struct handle) == BE_IPC_BYTES, "handles of memory fit exactly");
-_Static_assert(sizeof(struct block_handle) <= BE_IPC_BYTES, "and those of blocks fit");
+_Static_assert(sizeof(struct plot_handle) <= BE_IPC_BYTES, "and those of plots fit");
 _Static_assert(sizeof(cudaIpcEventHandle_t) <= BE_IPC_BYTES, "and those of events fit");
 
-static int offer_piece(struct be *be, struct cu_block *b, unsigned int i)
+static int offer_part(struct be *be, struct cu_plot *b, unsigned int i)
 {
 	PFN_cuMemExportToShareableHandle_v10020 export;
 	int fd, ret = cu_driver_function(be, "cuMemExportToShareableHandle", &export);
 	bool offered;
 
 	/* It must be back before. */
-	if (b->piece[i].state != CU_PIECE_HERE)
+	if (b->part[i].state != CU_PART_HERE)
 		return QCU_ERR_NotPermitted;
 	if (!ret)
-		ret = (int)export(&fd, b->piece[i].memory, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+		ret = (int)export(&fd, b->part[i].memory, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
 				  0);
 	if (ret)
 		return ret;
@@ -58,14 +58,14 @@ static int offer_piece(struct be *be, struct cu_block *b, unsigned int i)
 	return QCU_ERR_NotSupported;
 }
 
-/* The memory lives on while its files are open, so they are closed when the block is freed. */
-static int offer_block(struct be *be, struct cu_block *b)
+/* The memory lives on while its files are open, so they are closed when the plot is freed. */
+static int offer_plot(struct be *be, struct cu_plot *b)
 {
 	int ret = QCU_ERR_Success;
 	unsigned int i;
 
-	for (i = 0; i < b->pieces && !b->offered; i++) {
-		ret = offer_piece(be, b, i);
+	for (i = 0; i < b->parts && !b->offered; i++) {
+		ret = offer_part(be, b, i);
 		if (ret) {
 			be_pass_withdraw_parts(&be->pass, &b->offer, i);
 			return ret;
@@ -77,22 +77,22 @@ static int offer_block(struct be *be, struct cu_block *b)
 	return ret;
 }
 
-static int export_block(struct be *be, uint64_t addr, void *handle)
+static int export_plot(struct be *be, uint64_t addr, void *handle)
 {
-	struct block_handle h = {.offset = 0};
+	struct plot_handle h = {.offset = 0};
 	int ret = QCU_ERR_InvalidValue;
-	struct cu_block *b;
+	struct cu_plot *b;
 
-	pthread_mutex_lock(&be->block_lock);
-	b = cu_block_around(be, addr);
+	pthread_mutex_lock(&be->plot_lock);
+	b = cu_plot_around(be, addr);
 	if (b)
-		ret = offer_block(be, b);
+		ret = offer_plot(be, b);
 	if (!ret) {
 		h.first = b->offer;
 		h.size = b->size;
 		h.offset = addr - b->addr;
 	}
-	pthread_mutex_unlock(&be->block_lock);
+	pthread_mutex_unlock(&be->plot_lock);
 	if (!ret) {
 		(void)cu_mem_known_elsewhere(be, addr);
 		memcpy(handle, &h, sizeof(h));
@@ -100,8 +100,8 @@ static int export_block(struct be *be, uint64_t addr, void *handle)
 	return ret;
 }
 
-static int import_piece(struct be *be, struct cu_block *b, unsigned int i,
-			const struct be_pass_handle *first)
+static int import_part(struct be *be, struct cu_plot *b, unsigned int i,
+		       const struct be_pass_handle *first)
 {
 	PFN_cuMemImportFromShareableHandle_v10020 import;
 	const struct be_pass_handle h = be_pass_part(first, i);
@@ -112,35 +112,35 @@ static int import_piece(struct be *be, struct cu_block *b, unsigned int i,
 	fd = be_pass_take(&be->pass, &h);
 	if (fd < 0)
 		return QCU_ERR_MapBufferObjectFailed;
-	ret = (int)import(&b->piece[i].memory, (void *)(uintptr_t)fd,
+	ret = (int)import(&b->part[i].memory, (void *)(uintptr_t)fd,
 			  CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
 	close(fd);
 	if (ret)
 		return ret;
-	ret = cu_piece_put(be, b, i);
+	ret = cu_part_put(be, b, i);
 	if (ret)
-		CU_DRIVER(be, release, b->piece[i].memory);
+		CU_DRIVER(be, release, b->part[i].memory);
 	return ret;
 }
 
-/* A piece that is smaller than the handle says cannot be mapped. */
-static int import_block(struct be *be, const void *handle, struct cu_range *r)
+/* A part that is smaller than the handle says cannot be mapped. */
+static int import_plot(struct be *be, const void *handle, struct cu_range *r)
 {
-	struct block_handle h;
-	struct cu_block *b;
+	struct plot_handle h;
+	struct cu_plot *b;
 	unsigned int i;
 	int ret;
 
 	memcpy(&h, handle, sizeof(h));
 	if (h.size % CU_UNIT || h.offset > h.size || r->size > h.size - h.offset)
 		return QCU_ERR_InvalidValue;
-	b = cu_block_reserve(be, r->dev, h.size, &ret);
+	b = cu_plot_reserve(be, r->dev, h.size, &ret);
 	if (!b)
 		return ret;
 	b->known = true;
-	for (i = 0; i < b->pieces && !ret; i++)
-		ret = import_piece(be, b, i, &h.first);
-	ret = cu_block_finish(be, b, ret ? i - 1 : i, ret, &r->addr);
+	for (i = 0; i < b->parts && !ret; i++)
+		ret = import_part(be, b, i, &h.first);
+	ret = cu_plot_finish(be, b, ret ? i - 1 : i, ret, &r->addr);
 	r->offset = h.offset;
 	r->addr += h.offset;
 	return ret;
@@ -152,7 +152,7 @@ int cu_mem_export(struct be *be, unsigned int dev, uint64_t addr, void *handle)
 	int ret = cu_use(be, dev);
 
 	if (!ret && be->movable)
-		return export_block(be, addr, handle);
+		return export_plot(be, addr, handle);
 	if (!ret)
 		ret = CU(be, cudaIpcGetMemHandle, &h.h, (void *)(uintptr_t)addr);
 	if (!ret) {
@@ -178,7 +178,7 @@ static int import_allocation(struct be *be, const void *handle, struct cu_range 
 static int close_import(struct be *be, const struct cu_range *r)
 {
 	return be->movable
-		       ? cu_block_free(be, r->addr - r->offset)
+		       ? cu_plot_free(be, r->addr - r->offset)
 		       : CU(be, cudaIpcCloseMemHandle, (void *)(uintptr_t)(r->addr - r->offset));
 }
 
@@ -190,8 +190,7 @@ int cu_mem_import(struct be *be, unsigned int dev, const void *handle, uint64_t 
 
 	*addr = 0;
 	if (!ret)
-		ret = be->movable ? import_block(be, handle, &r)
-				  : import_allocation(be, handle, &r);
+		ret = be->movable ? import_plot(be, handle, &r) : import_allocation(be, handle, &r);
 	if (ret)
 		return ret;
 	ret = cu_mem_add(be, &r);

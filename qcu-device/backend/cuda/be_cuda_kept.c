@@ -42,7 +42,7 @@ static struct cu_kept take_out_kept(struct be *be, size_t at)
 static void free_kept_memory(struct be *be, const struct cu_kept *k, size_t count)
 {
 	while (count--)
-		(void)cu_block_free(be, k[count].addr);
+		(void)cu_plot_free(be, k[count].addr);
 }
 
 /* Takes out all that lies on the device. Returns how many. */
@@ -113,9 +113,9 @@ int cu_kept_get(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
 
 	if (ret || *addr)
 		return ret;
-	ret = cu_block_new(be, dev, size, addr);
+	ret = cu_plot_new(be, dev, size, addr);
 	if (ret == QCU_ERR_MemoryAllocation && cu_kept_drop(be, dev))
-		ret = cu_block_new(be, dev, size, addr);
+		ret = cu_plot_new(be, dev, size, addr);
 	return ret;
 }
 
@@ -147,7 +147,7 @@ bool cu_kept_add(struct be *be, unsigned int dev, uint64_t size, uint64_t addr)
 	bool kept;
 
 	/* If the wait fails, cudaFree returns the error, too. */
-	if (cu_units(size) > CU_KEPT_BYTES || replaces(be, dev, size) || !cu_block_here(be, addr) ||
+	if (cu_units(size) > CU_KEPT_BYTES || replaces(be, dev, size) || !cu_plot_here(be, addr) ||
 	    CU(be, cudaDeviceSynchronize))
 		return false;
 	pthread_mutex_lock(&be->kept_lock);

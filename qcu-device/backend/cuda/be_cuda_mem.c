@@ -21,7 +21,7 @@ static struct cu_range *range(const struct be *be, size_t i)
 int cu_mem_open(struct be *be)
 {
 	be->ranges.size = sizeof(struct cu_range);
-	if (pthread_rwlock_init(&be->range_lock, NULL) || cu_blocks_open(be) || cu_slabs_open(be))
+	if (pthread_rwlock_init(&be->range_lock, NULL) || cu_plots_open(be) || cu_slabs_open(be))
 		return QCU_ERR_OperatingSystem;
 	return cu_kept_open(be);
 }
@@ -35,11 +35,11 @@ void cu_mem_close(struct be *be)
 
 		if (r->module || r->imported || r->seen || r->slab || cu_use(be, r->dev))
 			continue;
-		(void)cu_block_free(be, r->addr);
+		(void)cu_plot_free(be, r->addr);
 	}
 	cu_slabs_close(be);
 	cu_kept_close(be);
-	cu_blocks_close(be);
+	cu_plots_close(be);
 	sorted_free(&be->ranges);
 	atomic_fetch_add(&cu_mem_gone, 1);
 	pthread_rwlock_destroy(&be->range_lock);
@@ -104,7 +104,7 @@ static int free_range_memory(struct be *be, const struct cu_range *r)
 	if (r->slab)
 		return cu_slab_free(be, r);
 	if (!r->keep || !cu_kept_add(be, r->dev, r->size, r->addr))
-		ret = cu_block_free(be, r->addr);
+		ret = cu_plot_free(be, r->addr);
 	cu_uncharge(be, r->dev, r->charged);
 	return ret;
 }

@@ -1,112 +1,84 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Pieces of blocks (be_cuda_block.c) that leave the device and come back. All copies are put into
- * one stream first, then all pieces are unmapped, or all are here: the copies run while the next
- * pieces are mapped. The addresses stay reserved all the time, so a kernel that uses a piece which
+ * Parts of plots (be_cuda_plot.c) that leave the device and come back. All copies are put into
+ * one stream first, then all parts are unmapped, or all are here: the copies run while the next
+ * parts are mapped. The addresses stay reserved all the time, so a kernel that uses a part which
  * is away fails, and nothing else gets its addresses.
  *
  * The lock is held all the time. It is the caller who keeps everybody else out.
  */
 #include "qcu-device/backend/cuda/be_cuda.h"
 
-/* The next piece of the device's blocks. */
+/* The next part of the device's plots. */
 struct walk {
 	unsigned int dev;
-	size_t block;
-	unsigned int piece;
-	struct cu_block *b;
+	size_t plot;
+	unsigned int part;
+	struct cu_plot *b;
 };
 
-static struct cu_piece *next_piece(const struct be *be, struct walk *w, unsigned int *i)
+static struct cu_part *next_part(const struct be *be, struct walk *w, unsigned int *i)
 {
-	for (; (w->b = cu_block_number(be, w->block)); w->block++, w->piece = 0)
-		if (w->b->dev == w->dev && !w->b->known && w->piece < w->b->pieces) {
-			*i = w->piece++;
-			return &w->b->piece[*i];
+	for (; (w->b = cu_plot_number(be, w->plot)); w->plot++, w->part = 0)
+		if (w->b->dev == w->dev && !w->b->known && w->part < w->b->parts) {
+			*i = w->part++;
+			return &w->b->part[*i];
 		}
 	return NULL;
 }
 
-/* The part of a piece that is one copy in the store. */
-static uint64_t part_bytes(const struct cu_block *b, unsigned int i, unsigned int part)
+/* All copies, or none. */
+static bool take_copies(struct cu_plot *b, unsigned int i, const struct be_store *store)
 {
-	uint64_t rest = cu_piece_bytes(b, i) - part * BE_PIECE;
-
-	return rest < BE_PIECE ? rest : BE_PIECE;
-}
-
-static unsigned int parts_of_piece(const struct cu_block *b, unsigned int i)
-{
-	return (unsigned int)((cu_piece_bytes(b, i) + BE_PIECE - 1) / BE_PIECE);
-}
-
-static void give_parts(struct cu_block *b, unsigned int i, unsigned int count)
-{
-	struct cu_piece *p = &b->piece[i];
-
-	while (count--) {
-		p->store.give(p->store.ctx, p->copy[count], part_bytes(b, i, count));
-		p->copy[count] = NULL;
-	}
-}
-
-void cu_piece_forget(struct cu_block *b, unsigned int i)
-{
-	give_parts(b, i, parts_of_piece(b, i));
-}
-
-/* All parts, or none. */
-static bool take_parts(struct cu_block *b, unsigned int i, const struct be_store *store)
-{
-	struct cu_piece *p = &b->piece[i];
-	unsigned int part, parts = parts_of_piece(b, i);
+	struct cu_part *p = &b->part[i];
+	unsigned int n, copies = cu_copies(b, i);
 
 	p->store = *store;
-	for (part = 0; part < parts; part++) {
-		p->copy[part] = store->take(store->ctx, part_bytes(b, i, part));
-		if (!p->copy[part]) {
-			give_parts(b, i, part);
+	for (n = 0; n < copies; n++) {
+		p->copy[n] = store->take(store->ctx, cu_copy_bytes(b, i, n));
+		if (!p->copy[n]) {
+			cu_part_give(b, i, n);
 			return false;
 		}
 	}
 	return true;
 }
 
-static int copy_parts(struct be *be, const struct cu_block *b, unsigned int i, bool out,
-		      cudaStream_t s)
+static int queue_copies(struct be *be, const struct cu_plot *b, unsigned int i, bool out,
+			cudaStream_t s)
 {
-	unsigned int part, parts = parts_of_piece(b, i);
+	unsigned int n, copies = cu_copies(b, i);
 	int ret = QCU_ERR_Success;
 
-	for (part = 0; part < parts && !ret; part++) {
-		void *device = (void *)(uintptr_t)(cu_piece_addr(b, i) + part * BE_PIECE);
-		void *host = b->piece[i].copy[part];
+	for (n = 0; n < copies && !ret; n++) {
+		void *device = (void *)(uintptr_t)(cu_part_addr(b, i) + n * BE_PIECE);
+		void *host = b->part[i].copy[n];
 
 		ret = CU(be, cudaMemcpyAsync, out ? host : device, out ? device : host,
-			 part_bytes(b, i, part),
+			 cu_copy_bytes(b, i, n),
 			 out ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice, s);
 	}
 	return ret;
 }
 
-/* Begins to copy pieces out, and marks them as moving. */
+/* Begins to copy parts out, and marks them as moving. */
 static int begin_to_leave(struct be *be, unsigned int dev, uint64_t want,
 			  const struct be_store *store, cudaStream_t s)
 {
 	struct walk w = {.dev = dev};
 	int ret = QCU_ERR_Success;
 	uint64_t bytes = 0;
-	struct cu_piece *p;
+	struct cu_part *p;
 	unsigned int i;
 
-	while (!ret && bytes < want && (p = next_piece(be, &w, &i))) {
-		if (p->state != CU_PIECE_HERE)
+	while (!ret && bytes < want && (p = next_part(be, &w, &i))) {
+		if (p->state != CU_PART_HERE)
 			continue;
-		if (!take_parts(w.b, i, store))
+		if (!take_copies(w.b, i, store))
 			break;
-		p->state = CU_PIECE_MOVING;
-		bytes += cu_piece_bytes(w.b, i);
-		ret = copy_parts(be, w.b, i, true, s);
+		p->state = CU_PART_MOVING;
+		bytes += cu_part_bytes(w.b, i);
+		ret = queue_copies(be, w.b, i, true, s);
 	}
 	return ret;
 }
@@ -115,24 +87,24 @@ static int begin_to_leave(struct be *be, unsigned int dev, uint64_t want,
 static int end_leave(struct be *be, unsigned int dev, int err, uint64_t *left)
 {
 	struct walk w = {.dev = dev};
-	struct cu_piece *p;
+	struct cu_part *p;
 	unsigned int i;
 	int ret;
 
-	while ((p = next_piece(be, &w, &i))) {
-		if (p->state != CU_PIECE_MOVING)
+	while ((p = next_part(be, &w, &i))) {
+		if (p->state != CU_PART_MOVING)
 			continue;
 		ret = err ? err
-			  : CU_DRIVER(be, unmap, (CUdeviceptr)cu_piece_addr(w.b, i),
-				      cu_piece_bytes(w.b, i));
+			  : CU_DRIVER(be, unmap, (CUdeviceptr)cu_part_addr(w.b, i),
+				      cu_part_bytes(w.b, i));
 		if (ret) {
-			p->state = CU_PIECE_HERE;
-			give_parts(w.b, i, parts_of_piece(w.b, i));
+			p->state = CU_PART_HERE;
+			cu_part_give(w.b, i, cu_copies(w.b, i));
 			err = ret;
 			continue;
 		}
-		p->state = CU_PIECE_AWAY;
-		*left += cu_piece_bytes(w.b, i);
+		p->state = CU_PART_AWAY;
+		*left += cu_part_bytes(w.b, i);
 		/* Even if the driver keeps the memory, its content has left. */
 		(void)CU_DRIVER(be, release, p->memory);
 	}
@@ -154,34 +126,34 @@ int cu_mem_leave(struct be *be, unsigned int dev, uint64_t want, const struct be
 	if (ret)
 		return ret;
 	(void)cu_kept_drop(be, dev);
-	pthread_mutex_lock(&be->block_lock);
+	pthread_mutex_lock(&be->plot_lock);
 	ret = begin_to_leave(be, dev, want, store, s);
 	err = CU(be, cudaStreamSynchronize, s);
 	ret = end_leave(be, dev, ret ? ret : err, left);
-	pthread_mutex_unlock(&be->block_lock);
+	pthread_mutex_unlock(&be->plot_lock);
 	err = CU(be, cudaStreamDestroy, s);
 	return ret ? ret : err;
 }
 
-/* *full: there is no room for the next piece, but all is well with those before it. */
+/* *full: there is no room for the next part, but all is well with those before it. */
 static int begin_to_return(struct be *be, unsigned int dev, cudaStream_t s, bool *full)
 {
 	struct walk w = {.dev = dev};
 	int ret = QCU_ERR_Success;
-	struct cu_piece *p;
+	struct cu_part *p;
 	unsigned int i;
 
-	while (!ret && (p = next_piece(be, &w, &i))) {
-		if (p->state != CU_PIECE_AWAY)
+	while (!ret && (p = next_part(be, &w, &i))) {
+		if (p->state != CU_PART_AWAY)
 			continue;
-		ret = cu_piece_map(be, w.b, i);
+		ret = cu_part_map(be, w.b, i);
 		*full = ret == QCU_ERR_MemoryAllocation;
 		if (ret)
 			break;
-		p->state = CU_PIECE_MOVING;
-		ret = cu_block_grant(be, w.b, cu_piece_addr(w.b, i), cu_piece_bytes(w.b, i));
+		p->state = CU_PART_MOVING;
+		ret = cu_plot_grant(be, w.b, cu_part_addr(w.b, i), cu_part_bytes(w.b, i));
 		if (!ret)
-			ret = copy_parts(be, w.b, i, false, s);
+			ret = queue_copies(be, w.b, i, false, s);
 	}
 	return ret;
 }
@@ -189,19 +161,19 @@ static int begin_to_return(struct be *be, unsigned int dev, cudaStream_t s, bool
 static void end_return(struct be *be, unsigned int dev, bool right, uint64_t *back)
 {
 	struct walk w = {.dev = dev};
-	struct cu_piece *p;
+	struct cu_part *p;
 	unsigned int i;
 
-	while ((p = next_piece(be, &w, &i))) {
-		if (p->state != CU_PIECE_MOVING)
+	while ((p = next_part(be, &w, &i))) {
+		if (p->state != CU_PART_MOVING)
 			continue;
 		if (right) {
-			p->state = CU_PIECE_HERE;
-			*back += cu_piece_bytes(w.b, i);
-			give_parts(w.b, i, parts_of_piece(w.b, i));
+			p->state = CU_PART_HERE;
+			*back += cu_part_bytes(w.b, i);
+			cu_part_give(w.b, i, cu_copies(w.b, i));
 		} else {
-			p->state = CU_PIECE_AWAY;
-			(void)cu_piece_unmap(be, w.b, i);
+			p->state = CU_PART_AWAY;
+			(void)cu_part_unmap(be, w.b, i);
 		}
 	}
 }
@@ -221,37 +193,37 @@ int cu_mem_return(struct be *be, unsigned int dev, uint64_t *back)
 	if (ret)
 		return ret;
 	(void)cu_kept_drop(be, dev);
-	pthread_mutex_lock(&be->block_lock);
+	pthread_mutex_lock(&be->plot_lock);
 	ret = begin_to_return(be, dev, s, &full);
 	err = CU(be, cudaStreamSynchronize, s);
 	end_return(be, dev, !err && (!ret || full), back);
-	pthread_mutex_unlock(&be->block_lock);
+	pthread_mutex_unlock(&be->plot_lock);
 	ret = ret ? ret : err;
 	err = CU(be, cudaStreamDestroy, s);
 	return ret ? ret : err;
 }
 
-static uint64_t sum_pieces(struct be *be, unsigned int dev, enum cu_piece_state state)
+static uint64_t sum_parts(struct be *be, unsigned int dev, enum cu_part_state state)
 {
 	struct walk w = {.dev = dev};
-	const struct cu_piece *p;
+	const struct cu_part *p;
 	uint64_t sum = 0;
 	unsigned int i;
 
-	pthread_mutex_lock(&be->block_lock);
-	while ((p = next_piece(be, &w, &i)))
+	pthread_mutex_lock(&be->plot_lock);
+	while ((p = next_part(be, &w, &i)))
 		if (p->state == state)
-			sum += cu_piece_bytes(w.b, i);
-	pthread_mutex_unlock(&be->block_lock);
+			sum += cu_part_bytes(w.b, i);
+	pthread_mutex_unlock(&be->plot_lock);
 	return sum;
 }
 
 uint64_t cu_mem_movable(struct be *be, unsigned int dev)
 {
-	return sum_pieces(be, dev, CU_PIECE_HERE);
+	return sum_parts(be, dev, CU_PART_HERE);
 }
 
 uint64_t cu_mem_away(struct be *be, unsigned int dev)
 {
-	return sum_pieces(be, dev, CU_PIECE_AWAY);
+	return sum_parts(be, dev, CU_PART_AWAY);
 }

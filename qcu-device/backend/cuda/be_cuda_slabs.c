@@ -214,7 +214,7 @@ int cu_slab_free(struct be *be, const struct cu_range *r)
 	if (!empty)
 		return ret;
 	if (known || !cu_kept_add(be, b->dev, bytes_of_slab(b), b->addr))
-		ret = cu_block_free(be, b->addr);
+		ret = cu_plot_free(be, b->addr);
 	cu_uncharge(be, b->dev, bytes_of_slab(b));
 	free(b);
 	return ret;
@@ -246,7 +246,7 @@ static void free_slabs_of(struct be *be, const unsigned int *dev, bool in_cuda)
 			continue;
 		take_out_slab(be, b);
 		if (in_cuda && !cu_use(be, b->dev))
-			(void)cu_block_free(be, b->addr);
+			(void)cu_plot_free(be, b->addr);
 		cu_uncharge(be, b->dev, bytes_of_slab(b));
 		free(b);
 	}

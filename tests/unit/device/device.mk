@@ -55,10 +55,11 @@ test_device_vhost_OBJS := $(B)/tests/unit/device/host/test_device_frontend.o $(D
 	$(filter-out %/main.o,$(DEVICE_SRCS:%.c=$(B)/%.o)) $(MIRROR_LIB) $(VHOST_USER_LIB)
 test_device_vhost_LIBS := $(DEVICE_LIBS)
 ifneq ($(CUDA_INC),)
-UNIT_TESTS += test_cuda_print test_cuda_slabs
-test_cuda_slabs_OBJS := $(addprefix $(B)/qcu-device/backend/cuda/,be_cuda_mem.o be_cuda_slabs.o be_cuda_kept.o) \
-	$(B)/qcu-device/base/sorted.o
-$(B)/tests/unit/device/host/test_cuda_slabs.o: override CFLAGS += -isystem $(CUDA_INC)
+UNIT_TESTS += test_cuda_print test_cuda_slabs test_cuda_move
+test_cuda_slabs_OBJS := $(addprefix $(B)/qcu-device/backend/cuda/,be_cuda_mem.o be_cuda_slabs.o be_cuda_kept.o be_cuda_plot.o) \
+	$(B)/qcu-device/backend/pass.o $(B)/qcu-device/base/sorted.o
+test_cuda_move_OBJS := $(test_cuda_slabs_OBJS) $(B)/qcu-device/backend/cuda/be_cuda_move.o
+$(addprefix $(B)/tests/unit/device/host/,test_cuda_slabs.o test_cuda_move.o): override CFLAGS += -isystem $(CUDA_INC)
 test_cuda_print_OBJS := $(B)/qcu-device/backend/cuda/be_cuda_print.o $(B)/qcu-device/base/complain.o
 endif
 # The test does not link this file, it runs it.

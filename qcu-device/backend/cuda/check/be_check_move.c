@@ -269,7 +269,7 @@ void check_moves(struct check *c)
 
 /* ---- how fast is it? ---- */
 
-static double now(void)
+static double seconds_now(void)
 {
 	struct timespec t;
 
@@ -323,14 +323,14 @@ static void time_allocation(struct check *c, const struct driver *d, uint64_t si
 
 	/* In turn, so that both meet the same machine. The first of each is not counted. */
 	for (i = 0, ours = native = 0; i <= rounds; i++) {
-		began = now();
+		began = seconds_now();
 		if (CALL(c, mem_alloc, 0, size, &p) || CALL(c, mem_free, p))
 			return;
-		ours += i ? now() - began : 0;
-		began = now();
+		ours += i ? seconds_now() - began : 0;
+		began = seconds_now();
 		if (d->alloc(&p, size) || d->free(p))
 			return;
-		native += i ? now() - began : 0;
+		native += i ? seconds_now() - began : 0;
 	}
 	fprintf(report,
 		"allocate and free %llu KiB: %.1f us, the driver's own %.1f us, ratio %.2f\n",
@@ -338,15 +338,15 @@ static void time_allocation(struct check *c, const struct driver *d, uint64_t si
 		ours / native);
 }
 
-static double rate(struct check *c, bool down, uint64_t device, void *host, uint64_t bytes)
+static double rate_of_copy(struct check *c, bool down, uint64_t device, void *host, uint64_t bytes)
 {
-	double began = now();
+	double began = seconds_now();
 	int ret = down ? CALL(c, copy_d2h, host, device, bytes, c->legacy)
 		       : CALL(c, copy_h2d, device, host, bytes, c->legacy);
 
 	if (ret || CALL(c, stream_sync, c->legacy))
 		return 0;
-	return bytes / (now() - began) / 1e9;
+	return bytes / (seconds_now() - began) / 1e9;
 }
 
 static void time_move(struct check *c, uint64_t bytes, struct shelf *s)
@@ -363,20 +363,20 @@ static void time_move(struct check *c, uint64_t bytes, struct shelf *s)
 	set.dst = addr;
 	want(CALL(c, mem_set, &set, c->legacy), 0, "mem_set");
 	for (i = 0; i < 3; i++) {
-		double r = rate(c, true, addr, s->p, bytes);
+		double r = rate_of_copy(c, true, addr, s->p, bytes);
 
 		down = r > down ? r : down;
-		r = rate(c, false, addr, s->p, bytes);
+		r = rate_of_copy(c, false, addr, s->p, bytes);
 		up = r > up ? r : up;
 	}
 	for (i = 0; i < 3; i++) {
 		want(CALL(c, device_sync, 0), 0, "device_sync");
-		began = now();
+		began = seconds_now();
 		left = leave(c, bytes, s);
-		out = now() - began;
-		began = now();
+		out = seconds_now() - began;
+		began = seconds_now();
 		come_back(c);
-		in = now() - began;
+		in = seconds_now() - began;
 		fprintf(report,
 			"%.1f GiB: out %.3f s, %.1f GB/s (plain copies %.1f); in %.3f s, %.1f GB/s "
 			"(%.1f)\n",
@@ -441,12 +441,12 @@ static void time_checkpoint(const struct driver *d, uint64_t gib)
 	close(ready[1]);
 	close(wait[0]);
 	if (pid > 0 && read(ready[0], &ok, 1) == 1 && ok && !d->init(0) && !d->lock(pid, NULL)) {
-		began = now();
+		began = seconds_now();
 		ok = !d->checkpoint(pid, NULL);
-		out = now() - began;
-		began = now();
+		out = seconds_now() - began;
+		began = seconds_now();
 		ok = ok && !d->restore(pid, NULL);
-		in = now() - began;
+		in = seconds_now() - began;
 		ok = ok && !d->unlock(pid, NULL);
 		fprintf(report, "cuCheckpointProcess, %llu GiB: %s, out %.3f s, in %.3f s\n",
 			(unsigned long long)gib, ok ? "right" : "failed", out, in);

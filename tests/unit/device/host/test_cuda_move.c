@@ -1,0 +1,590 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The cuda backend's device memory that leaves and comes back, with a stand-in for the driver: its
+ * device memory is files, which are mapped and unmapped where the backend says. So memory that is
+ * away cannot be read. Copies are made when their stream is waited for, and of what is large only a
+ * word in each MiB.
+ */
+#define _GNU_SOURCE /* memfd_create */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "qcu-device/backend/cuda/be_cuda.h"
+
+#define MIB    (1ull << 20)
+#define DEV    1u
+#define DEVICE (4096 * MIB)
+#define WHOLE  (8 * MIB) /* copies up to this size are complete */
+#define BROKEN 719	 /* what a call returns that fails */
+
+/* ---- the stand-in ---- */
+
+#define MEMORIES 4096u
+static struct {
+	int fd;
+	uint64_t bytes, at; /* at: where it is mapped, or 0 */
+	bool exists;
+} memories[MEMORIES];
+static uint64_t used, room;
+static struct {
+	void *to;
+	const void *from;
+	size_t bytes;
+} queue[256];
+static unsigned int queued, streams;
+static unsigned int calls, fail_at; /* 0: no call fails */
+
+static bool fails(void)
+{
+	return ++calls == fail_at;
+}
+
+static void *no_access(uint64_t at, uint64_t bytes)
+{
+	void *p = mmap((void *)(uintptr_t)at, bytes, PROT_NONE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at ? MAP_FIXED : 0), -1, 0);
+
+	assert_true(p != MAP_FAILED);
+	return p;
+}
+
+static CUresult CUDAAPI reserve(CUdeviceptr *p, size_t bytes, size_t align, CUdeviceptr at,
+				unsigned long long flags)
+{
+	assert_true(!align && !at && !flags);
+	if (fails())
+		return (CUresult)BROKEN;
+	*p = (uintptr_t)no_access(0, bytes);
+	return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI unreserve(CUdeviceptr at, size_t bytes)
+{
+	unsigned int i;
+
+	for (i = 0; i < MEMORIES; i++)
+		assert_false(memories[i].at >= at && memories[i].at < at + bytes);
+	munmap((void *)(uintptr_t)at, bytes);
+	return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI create(CUmemGenericAllocationHandle *h, size_t bytes,
+			       const CUmemAllocationProp *prop, unsigned long long flags)
+{
+	unsigned int i;
+
+	assert_true(prop->location.id == (int)DEV && !flags && bytes && bytes % CU_UNIT == 0);
+	if (fails())
+		return (CUresult)BROKEN;
+	if (bytes > room - used)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (i = 0; memories[i].exists; i++)
+		assert_true(i + 1 < MEMORIES);
+	memories[i].fd = memfd_create("device", MFD_CLOEXEC);
+	assert_false(memories[i].fd < 0 || ftruncate(memories[i].fd, (off_t)bytes));
+	memories[i].bytes = bytes;
+	memories[i].exists = true;
+	used += bytes;
+	*h = i + 1;
+	return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI release(CUmemGenericAllocationHandle h)
+{
+	assert_true(memories[h - 1].exists && !memories[h - 1].at);
+	close(memories[h - 1].fd);
+	used -= memories[h - 1].bytes;
+	memories[h - 1].exists = false;
+	return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI map(CUdeviceptr at, size_t bytes, size_t offset,
+			    CUmemGenericAllocationHandle h, unsigned long long flags)
+{
+	assert_true(memories[h - 1].exists && memories[h - 1].bytes == bytes && !offset && !flags);
+	if (fails())
+		return (CUresult)BROKEN;
+	assert_true(mmap((void *)(uintptr_t)at, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED,
+			 memories[h - 1].fd, 0) != MAP_FAILED);
+	memories[h - 1].at = at;
+	return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI unmap(CUdeviceptr at, size_t bytes)
+{
+	unsigned int i;
+
+	assert_int_equal(queued, 0);
+	if (fails())
+		return (CUresult)BROKEN;
+	for (i = 0; memories[i].at != at; i++)
+		assert_true(i + 1 < MEMORIES);
+	assert_true(memories[i].bytes == bytes);
+	memories[i].at = 0;
+	no_access(at, bytes);
+	return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI set_access(CUdeviceptr at, size_t bytes, const CUmemAccessDesc *desc,
+				   size_t count)
+{
+	assert_true(count == 1 && desc->location.id == (int)DEV &&
+		    desc->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+	if (fails())
+		return (CUresult)BROKEN;
+	assert_int_equal(mprotect((void *)(uintptr_t)at, bytes, PROT_READ | PROT_WRITE), 0);
+	return CUDA_SUCCESS;
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+			    cudaStream_t s)
+{
+	assert_true(s && kind != cudaMemcpyDeviceToDevice && bytes <= BE_PIECE);
+	if (fails())
+		return (cudaError_t)BROKEN;
+	assert_true(queued < sizeof(queue) / sizeof(*queue));
+	queue[queued].to = to;
+	queue[queued].from = from;
+	queue[queued++].bytes = bytes;
+	return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t s)
+{
+	bool bad = fails();
+	uint64_t at, step;
+
+	assert_non_null(s);
+	for (; queued; queued--) {
+		const size_t bytes = queue[queued - 1].bytes;
+
+		step = bytes > WHOLE ? MIB : bytes;
+		for (at = 0; at < bytes && !bad; at += step)
+			memcpy((char *)queue[queued - 1].to + at,
+			       (const char *)queue[queued - 1].from + at,
+			       bytes > WHOLE ? 8 : bytes);
+	}
+	return bad ? (cudaError_t)BROKEN : cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned int flags)
+{
+	assert_int_equal(flags, cudaStreamNonBlocking);
+	if (fails())
+		return (cudaError_t)BROKEN;
+	*s = (cudaStream_t)&streams;
+	streams++;
+	return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t s)
+{
+	assert_non_null(s);
+	streams--;
+	return cudaSuccess;
+}
+
+/* Nothing may come from there. */
+cudaError_t cudaMalloc(void **p, size_t bytes)
+{
+	(void)p;
+	(void)bytes;
+	return cudaErrorNotSupported;
+}
+
+cudaError_t cudaFree(void *p)
+{
+	(void)p;
+	fail();
+	return cudaErrorNotSupported;
+}
+
+cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
+{
+	*free_bytes = room - used;
+	*total = room;
+	return cudaSuccess;
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t s)
+{
+	(void)s;
+	return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSynchronize(void)
+{
+	return cudaSuccess;
+}
+
+int cu_result(const struct be *be, cudaError_t err, const char *call)
+{
+	(void)be;
+	(void)call;
+	return err;
+}
+
+int cu_use(struct be *be, unsigned int dev)
+{
+	(void)be;
+	assert_int_equal(dev, DEV);
+	return 0;
+}
+
+/* ---- the caller's side ---- */
+
+static uint64_t store_room, stored;
+
+static void *store_take(void *ctx, uint64_t bytes)
+{
+	void *p;
+
+	assert_ptr_equal(ctx, &stored);
+	assert_true(bytes && bytes <= BE_PIECE);
+	if (bytes > store_room - stored)
+		return NULL;
+	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		 -1, 0);
+	assert_true(p != MAP_FAILED);
+	stored += bytes;
+	return p;
+}
+
+static void store_give(void *ctx, void *p, uint64_t bytes)
+{
+	assert_ptr_equal(ctx, &stored);
+	assert_true(bytes <= stored);
+	stored -= bytes;
+	munmap(p, bytes);
+}
+
+static struct be be;
+
+static int begin(void **state)
+{
+	(void)state;
+	memset(&be, 0, sizeof(be));
+	be.devices = 2;
+	be.movable = true;
+	be.place = (struct cu_place){.reserve = reserve,
+				     .unreserve = unreserve,
+				     .create = create,
+				     .release = release,
+				     .map = map,
+				     .unmap = unmap,
+				     .access = set_access,
+				     .possible = true};
+	calls = fail_at = 0;
+	room = DEVICE;
+	store_room = UINT64_MAX;
+	return cu_mem_open(&be);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	cu_mem_close(&be);
+	return used || stored || queued || streams;
+}
+
+static int leave(uint64_t want, uint64_t *left)
+{
+	struct be_store s = {.ctx = &stored, .take = store_take, .give = store_give};
+	int ret = cu_mem_leave(&be, DEV, want, &s, left);
+
+	/* The backend has a copy of it. */
+	memset(&s, 0, sizeof(s));
+	assert_int_equal(cu_mem_away(&be, DEV), stored);
+	return ret;
+}
+
+static uint64_t must_leave(uint64_t want)
+{
+	uint64_t left;
+
+	assert_int_equal(leave(want, &left), 0);
+	return left;
+}
+
+static uint64_t must_return(void)
+{
+	uint64_t back;
+
+	assert_int_equal(cu_mem_return(&be, DEV, &back), 0);
+	assert_int_equal(stored, 0);
+	return back;
+}
+
+static uint64_t allocate(uint64_t size)
+{
+	uint64_t addr;
+
+	return cu_mem_alloc(&be, DEV, size, &addr) ? 0 : addr;
+}
+
+static uint64_t *word(uint64_t addr)
+{
+	return (uint64_t *)(uintptr_t)addr;
+}
+
+static void fill(uint64_t addr, uint64_t size, uint64_t seed)
+{
+	uint64_t at;
+
+	for (at = 0; at + 8 <= size; at += MIB)
+		*word(addr + at) = seed + at;
+}
+
+static void check(uint64_t addr, uint64_t size, uint64_t seed)
+{
+	uint64_t at;
+
+	for (at = 0; at + 8 <= size; at += MIB)
+		assert_int_equal(*word(addr + at), seed + at);
+}
+
+/* ---- the tests ---- */
+
+static void nothing_moves_without_the_option(void **state)
+{
+	uint64_t n = 1;
+
+	(void)state;
+	be.movable = false;
+	assert_int_equal(leave(1, &n), QCU_ERR_NotSupported);
+	assert_int_equal(n, 0);
+	assert_int_equal(cu_mem_return(&be, DEV, &n), 0);
+	assert_int_equal(cu_mem_movable(&be, DEV), 0);
+	be.movable = true;
+}
+
+static void sizes_that_cannot_be_had(void **state)
+{
+	static const uint64_t sizes[] = {DEVICE + 1,	 1ull << 40,	    (1ull << 40) + 1,
+					 UINT64_MAX / 2, UINT64_MAX - 4095, UINT64_MAX};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+		assert_int_equal(allocate(sizes[i]), 0);
+	assert_int_equal(used, 0);
+}
+
+#define LARGE (2 * CU_PART + 6 * MIB)
+
+static void a_full_store_stops_at_each_part(void **state)
+{
+	const uint64_t a = allocate(LARGE);
+	uint64_t left, whole;
+
+	(void)state;
+	for (store_room = 0; store_room < LARGE + BE_PIECE; store_room += BE_PIECE / 2) {
+		whole = store_room / CU_PART * CU_PART;
+		whole = store_room >= LARGE ? LARGE : whole > 2 * CU_PART ? 2 * CU_PART : whole;
+		fill(a, LARGE, store_room);
+		left = must_leave(UINT64_MAX);
+		assert_int_equal(left, whole);
+		assert_int_equal(used, LARGE - left);
+		assert_int_equal(cu_mem_movable(&be, DEV), LARGE - left);
+		assert_true(cu_mem_valid(&be, a, LARGE));
+		assert_int_equal(must_return(), left);
+		check(a, LARGE, store_room);
+	}
+	assert_int_equal(cu_mem_free(&be, a), 0);
+}
+
+static void a_full_device_keeps_the_rest_away(void **state)
+{
+	const uint64_t a = allocate(LARGE);
+	uint64_t back, sum = 0;
+
+	(void)state;
+	fill(a, LARGE, 7);
+	must_leave(UINT64_MAX);
+	for (room = CU_PART - MIB; sum < LARGE; room += CU_PART) {
+		int ret = cu_mem_return(&be, DEV, &back);
+
+		sum += back;
+		assert_int_equal(cu_mem_away(&be, DEV), LARGE - sum);
+		assert_int_equal(ret, sum < LARGE ? (int)QCU_ERR_MemoryAllocation : 0);
+	}
+	check(a, LARGE, 7);
+	assert_int_equal(cu_mem_free(&be, a), 0);
+}
+
+/* Whichever call of the driver fails: each part is here or away, and nothing is lost. */
+static void each_call_may_fail(void **state)
+{
+	const uint64_t a = allocate(LARGE), small = allocate(1000);
+	unsigned int n;
+	uint64_t moved;
+	bool failed;
+	int ret;
+
+	(void)state;
+	for (n = 1, failed = true; failed; n++) {
+		fill(a, LARGE, n);
+		fill(small, 1000, n);
+		calls = 0;
+		fail_at = n;
+		ret = leave(UINT64_MAX, &moved);
+		fail_at = 0;
+		failed = calls >= n;
+		assert_int_equal(!!ret, failed);
+		assert_int_equal(moved, stored);
+		must_return();
+		check(a, LARGE, n);
+		check(small, 1000, n);
+	}
+	assert_true(n > 10);
+	for (n = 1, failed = true; failed; n++) {
+		fill(a, LARGE, n);
+		fill(small, 1000, n);
+		must_leave(UINT64_MAX);
+		calls = 0;
+		fail_at = n;
+		ret = cu_mem_return(&be, DEV, &moved);
+		fail_at = 0;
+		failed = calls >= n;
+		assert_int_equal(!!ret, failed);
+		assert_int_equal(stored, LARGE + 2 * MIB - moved);
+		assert_int_equal(cu_mem_away(&be, DEV), stored);
+		must_return();
+		check(a, LARGE, n);
+		check(small, 1000, n);
+	}
+	assert_true(n > 10);
+	for (n = 1;; n++) {
+		calls = 0;
+		fail_at = n;
+		if (allocate(LARGE))
+			break;
+		fail_at = 0;
+		assert_int_equal(used, LARGE + 2 * MIB);
+	}
+	assert_true(n > 5);
+	fail_at = 0;
+}
+
+static void what_is_away_is_freed(void **state)
+{
+	const uint64_t a = allocate(LARGE), b = allocate(3 * MIB), small = allocate(1000);
+
+	(void)state;
+	fill(b, 3 * MIB, 9);
+	/* The first parts that leave are any. */
+	must_leave(1);
+	must_leave(UINT64_MAX);
+	assert_int_equal(used, 0);
+	assert_int_equal(cu_mem_free(&be, a), 0);
+	assert_int_equal(cu_mem_free(&be, a), QCU_ERR_InvalidValue);
+	assert_false(cu_mem_valid(&be, a, 1));
+	/* The slab is empty, but it is not kept for the next: it would not be free memory. */
+	assert_int_equal(cu_mem_free(&be, small), 0);
+	assert_int_equal(stored, 4 * MIB);
+	assert_int_equal(cu_kept_bytes(&be, DEV), 0);
+	must_return();
+	check(b, 3 * MIB, 9);
+	assert_int_equal(cu_mem_free(&be, b), 0);
+}
+
+static void the_end_gives_all_back(void **state)
+{
+	(void)state;
+	allocate(LARGE);
+	allocate(1000);
+	must_leave(CU_PART);
+}
+
+static void what_others_know_stays(void **state)
+{
+	const uint64_t a = allocate(LARGE);
+
+	(void)state;
+	cu_plot_around(&be, a)->known = true;
+	assert_int_equal(cu_mem_movable(&be, DEV), 0);
+	assert_int_equal(must_leave(UINT64_MAX), 0);
+	assert_null(cu_plot_around(&be, a - 1));
+	assert_null(cu_plot_around(&be, a + LARGE));
+	assert_ptr_equal(cu_plot_around(&be, a + LARGE - 1), cu_plot_around(&be, a));
+}
+
+#define KEPT  60
+#define STEPS 4000
+
+static void random_steps(void **state)
+{
+	struct {
+		uint64_t addr, size, seed;
+	} b[KEPT] = {{0}};
+	unsigned int seed = 45, i, k;
+	uint64_t moved;
+
+	(void)state;
+	for (i = 0; i < STEPS; i++) {
+		k = (unsigned int)rand_r(&seed) % KEPT;
+		switch (rand_r(&seed) % 8) {
+		case 0:
+			store_room = stored + (unsigned int)rand_r(&seed) % (1024 * MIB);
+			must_leave((unsigned int)rand_r(&seed));
+			break;
+		case 1:
+			room = used + (unsigned int)rand_r(&seed) % (1024 * MIB);
+			(void)cu_mem_return(&be, DEV, &moved);
+			room = DEVICE;
+			break;
+		case 2:
+			if (cu_mem_away(&be, DEV) + used > DEVICE)
+				break;
+			must_return();
+			for (k = 0; k < KEPT; k++)
+				if (b[k].addr)
+					check(b[k].addr, b[k].size, b[k].seed);
+			break;
+		default:
+			if (b[k].addr) {
+				assert_true(cu_mem_valid(&be, b[k].addr, b[k].size));
+				assert_int_equal(cu_mem_free(&be, b[k].addr), 0);
+				b[k].addr = 0;
+				break;
+			}
+			/* In a slab that is away it could not be filled. */
+			if (cu_mem_away(&be, DEV))
+				break;
+			b[k].size = rand_r(&seed) % 2
+					    ? 8 + (unsigned int)rand_r(&seed) % (2 * MIB)
+					    : MIB + (unsigned int)rand_r(&seed) % (700 * MIB);
+			b[k].seed = (unsigned int)rand_r(&seed);
+			b[k].addr = allocate(b[k].size);
+			if (b[k].addr)
+				fill(b[k].addr, b[k].size, b[k].seed);
+			break;
+		}
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(nothing_moves_without_the_option),
+		TEST(sizes_that_cannot_be_had),
+		TEST(a_full_store_stops_at_each_part),
+		TEST(a_full_device_keeps_the_rest_away),
+		TEST(each_call_may_fail),
+		TEST(what_is_away_is_freed),
+		TEST(the_end_gives_all_back),
+		TEST(what_others_know_stays),
+		TEST(random_steps),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
