@@ -107,7 +107,8 @@ struct be_options {
 /*
  * Host memory for device memory that leaves. It is registered, so that copy engines use it in
  * place. take returns NULL if the store is full. A backend asks for at most BE_PIECE bytes at a
- * time. Both are called while a function of the backend runs, and do not call it.
+ * time. Both are called while a function of the backend runs. take may register and unregister host
+ * memory; otherwise they do not call the backend.
  */
 #define BE_PIECE ((uint64_t)64 << 20)
 struct be_store {

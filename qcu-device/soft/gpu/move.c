@@ -99,9 +99,15 @@ static void drop_pages(const struct soft_mem *m, uint64_t addr, uint64_t bytes)
 static bool leave_piece(struct soft_mem *m, uint64_t addr, uint64_t bytes, size_t at,
 			const struct be_store *store)
 {
-	void *p = (void *)(uintptr_t)addr, *copy = store->take(store->ctx, bytes);
-	struct away *new = copy ? sorted_insert(&m->away, at) : NULL;
+	void *p = (void *)(uintptr_t)addr, *copy;
+	struct away *new = NULL;
 
+	/* It may wait for streams. The caller keeps everybody else out. */
+	pthread_mutex_unlock(&m->lock);
+	copy = store->take(store->ctx, bytes);
+	pthread_mutex_lock(&m->lock);
+	if (copy)
+		new = sorted_insert(&m->away, at);
 	if (!new)
 		goto err_give;
 	memcpy(copy, p, bytes);

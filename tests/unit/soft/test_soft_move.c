@@ -21,15 +21,21 @@ struct host {
 	uint64_t largest;
 };
 
+static struct be *opened; /* the store registers its memory there */
+
 static void *store_take(void *ctx, uint64_t bytes)
 {
 	struct host *h = ctx;
+	void *p;
 
 	if (bytes > h->room - h->out)
 		return NULL;
 	h->out += bytes;
 	h->largest = bytes > h->largest ? bytes : h->largest;
-	return malloc(bytes);
+	p = malloc(bytes);
+	assert_int_equal(be_soft.host_register(opened, p, bytes), QCU_ERR_Success);
+	assert_int_equal(be_soft.host_unregister(opened, p), QCU_ERR_Success);
+	return p;
 }
 
 static void store_give(void *ctx, void *p, uint64_t bytes)
@@ -72,6 +78,7 @@ static struct be *open_movable(bool movable)
 
 	host = (struct host){.room = UINT64_MAX, .most = UINT64_MAX};
 	assert_int_equal(be_soft.open(&be, &opt), QCU_ERR_Success);
+	opened = be;
 	return be;
 }
 
