@@ -3,8 +3,7 @@
 #
 # On a machine with a GPU: device memory that leaves and comes back. First all checks of the backend, with memory that can
 # leave and without. Then how fast it leaves and comes back, beside plain copies of registered memory and NVIDIA's
-# checkpoints of a process, and what allocations cost beside the driver's own. At last, programs over the loopback library with
-# memory that can leave.
+# checkpoints of a process, and what allocations cost beside the driver's own.
 #
 #	memory.sh [OUT [GIB]]	GIB: at most this much device memory and host memory is moved (40)
 #

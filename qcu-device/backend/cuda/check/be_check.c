@@ -5,6 +5,9 @@
  *
  *   be_check soft|PLUGIN.so FATBIN [seconds for timings; 0: none]
  *
+ * BE_CHECK_MOVABLE=1: device memory can leave, and does. BE_CHECK_GIB=N: with that, how fast N GiB
+ * leave and come back, and what allocations cost. BE_CHECK_VERBOSE=1: the backend is verbose.
+ *
  * The fatal error comes last, in a process of its own. Exit code 0: all was as it should be.
  */
 #define _GNU_SOURCE
