@@ -40,7 +40,7 @@ test_ptx_nvcc_OBJS := $(PTX_OBJS)
 test_ptx_nvcc_LIBS := -lm
 
 # The PTX that nvcc makes from one source: optimised, with fast math, and for a debugger.
-PTX_KERNELS := $(B)/tests/unit/ptx_kernels
+PTX_KERNELS := $(MADE_IN)/tests/unit/ptx_kernels
 $(PTX_KERNELS).fast.ptx: PTX_NVFLAGS := -O3
 $(PTX_KERNELS).math.ptx: PTX_NVFLAGS := -O3 --use_fast_math -lineinfo
 $(PTX_KERNELS).debug.ptx: PTX_NVFLAGS := -G -O0
