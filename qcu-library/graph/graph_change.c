@@ -365,7 +365,24 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
 	return replace_node_params(qcul_node_kernel(&p, params), n, &p);
 }
 
-SETTER(NodeSetParams, qcul_node_any(&p, params), struct cudaGraphNodeParams *params)
+cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, struct cudaGraphNodeParams *params)
+{
+	struct qcul_node_params p;
+
+	return replace_node_params(qcul_node_any(&p, params), node, &p);
+}
+
+/* The host's instance knows the nodes of a child, so these are changed and not replaced. */
+cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+				       struct cudaGraphNodeParams *params)
+{
+	struct qcul_node_params p;
+
+	if (params && params->type == cudaGraphNodeTypeGraph)
+		return cudaGraphExecChildGraphNodeSetParams(exec, node, params->graph.graph);
+	return replace_in(exec, qcul_node_any(&p, params), node, &p);
+}
+
 SETTER(MemcpyNodeSetParams, qcul_node_copy(&p, params), const struct cudaMemcpy3DParms *params)
 SETTER(MemcpyNodeSetParams1D, qcul_node_copy_1d(&p, dst, src, count, kind), void *dst,
        const void *src, size_t count, enum cudaMemcpyKind kind)

@@ -627,6 +627,7 @@ static cudaGraph_t make_child(int value)
 static void children(void)
 {
 	cudaGraph_t graph, one = make_child(1), two = make_child(2);
+	cudaGraphNodeParams params = {};
 	cudaGraphNode_t inner;
 	cudaGraphExec_t exec;
 
@@ -638,6 +639,11 @@ static void children(void)
 	CHECK(cudaGraphExecChildGraphNodeSetParams(exec, inner, two));
 	run(exec);
 	all(out, 2, "the second child");
+	params.type = cudaGraphNodeTypeGraph;
+	params.graph.graph = one;
+	CHECK(cudaGraphExecNodeSetParams(exec, inner, &params));
+	run(exec);
+	all(out, 1, "the first child again");
 	CHECK(cudaGraphAddEmptyNode(&inner, two, NULL, 0));
 	REQUIRE(cudaGraphExecChildGraphNodeSetParams(exec, inner, two) != cudaSuccess,
 		"a node of another graph");
