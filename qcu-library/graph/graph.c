@@ -41,6 +41,7 @@ void qcul_graph_free(struct CUgraph_st *g)
 	qcul_graph_conds_release(g);
 	qcul_objects_release(g);
 	g->magic = 0;
+	free(g->memory_nodes);
 	free(g->nodes);
 	free(g);
 }
@@ -73,6 +74,38 @@ static cudaError_t connect(struct CUgraphNode_st *n, struct CUgraphNode_st *on,
 	return cudaSuccess;
 }
 
+/* How many memory nodes the graph gets by a node with these params. */
+static size_t count_memory_nodes(const struct qcul_node_params *p)
+{
+	return p->type == cudaGraphNodeTypeGraph ? p->child->memory_count : qcul_node_is_memory(p);
+}
+
+static bool make_room_for_memory_nodes(struct CUgraph_st *g, size_t count)
+{
+	struct CUgraphNode_st **more;
+
+	if (!count)
+		return true;
+	more = realloc(g->memory_nodes, (g->memory_count + count) * sizeof(*more));
+	if (more)
+		g->memory_nodes = more;
+	return more;
+}
+
+static void list_memory_nodes(struct CUgraph_st *g, struct CUgraphNode_st *n)
+{
+	const struct CUgraph_st *child;
+	size_t i;
+
+	if (qcul_node_is_memory(&n->params))
+		g->memory_nodes[g->memory_count++] = n;
+	if (n->params.type != cudaGraphNodeTypeGraph)
+		return;
+	child = n->params.child;
+	for (i = 0; i < child->memory_count; i++)
+		g->memory_nodes[g->memory_count++] = child->memory_nodes[i];
+}
+
 static cudaError_t add_node(struct CUgraph_st *g, struct CUgraphNode_st *const *deps,
 			    const cudaGraphEdgeData *data, size_t dep_count,
 			    struct qcul_node_params *params, struct CUgraphNode_st **node,
@@ -99,7 +132,7 @@ static cudaError_t add_node(struct CUgraph_st *g, struct CUgraphNode_st *const *
 		more = realloc(g->nodes, (2 * g->count + 1) * sizeof(*more));
 	if (more)
 		g->nodes = more;
-	if (!n || !more)
+	if (!n || !more || !make_room_for_memory_nodes(g, count_memory_nodes(params)))
 		goto fail;
 	n->magic = QCUL_NODE_MAGIC;
 	n->graph = g;
@@ -115,10 +148,10 @@ static cudaError_t add_node(struct CUgraph_st *g, struct CUgraphNode_st *const *
 		if (err)
 			goto fail;
 	}
-	g->has_memory |= qcul_node_is_memory(params);
 	g->has_conditional |= params->type == cudaGraphNodeTypeConditional;
 	n->params = *params;
 	g->nodes[g->count++] = n;
+	list_memory_nodes(g, n);
 	*node = n;
 	return cudaSuccess;
 fail:
@@ -309,7 +342,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph)
  * instance of it may exist at a time. */
 cudaError_t cudaGraphClone(cudaGraph_t *clone, cudaGraph_t graph)
 {
-	if (!clone || !qcul_graph_valid(graph) || graph->has_memory || graph->has_conditional)
+	if (!clone || !qcul_graph_valid(graph) || graph->memory_count || graph->has_conditional)
 		return qcul_done(cudaErrorInvalidValue);
 	*clone = qcul_graph_clone(graph);
 	return qcul_done(*clone ? cudaSuccess : cudaErrorMemoryAllocation);
@@ -332,7 +365,7 @@ static cudaError_t change_edges(cudaGraph_t graph, const cudaGraphNode_t *from,
 	cudaError_t err = cudaSuccess;
 	size_t i, k;
 
-	if (!qcul_graph_valid(graph) || (count && (!from || !to)) || (!add && graph->has_memory))
+	if (!qcul_graph_valid(graph) || (count && (!from || !to)) || (!add && graph->memory_count))
 		return cudaErrorInvalidValue;
 	for (i = 0; i < count; i++)
 		if (!qcul_node_valid(from[i]) || !qcul_node_valid(to[i]) ||
@@ -377,7 +410,7 @@ cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node)
 	struct CUgraph_st *g;
 	size_t i, k, at = 0;
 
-	if (!qcul_node_valid(node) || node->graph->has_memory)
+	if (!qcul_node_valid(node) || node->graph->memory_count)
 		return qcul_done(cudaErrorInvalidValue);
 	g = node->graph;
 	for (i = 0; i < g->count; i++) {

@@ -102,13 +102,17 @@ struct CUgraph_st {
 	struct qcul_object_ref *objects;
 	size_t object_count;
 	bool is_child; /* belongs to a node */
+	bool is_moved; /* a child that the program has made itself, and no copy */
 	bool has_conditional;
 	struct qcul_cond *body_of;   /* the handle whose body it is; NULL: it is not a body */
 	unsigned int body;	     /* the number of the body */
 	struct qcul_cond *outermost; /* this graph on the host; NULL: it has no handles */
 	struct qcul_cond **conds;    /* handles that were made for this graph */
 	size_t cond_count;
-	bool has_memory; /* it has nodes that allocate or free memory */
+	/* Those that allocate or free memory, in it and in its children. Such nodes are never
+	 * removed. */
+	struct CUgraphNode_st **memory_nodes;
+	size_t memory_count;
 };
 
 /* ---- graph.c ---- */
@@ -164,6 +168,10 @@ cudaError_t qcul_node_copy_1d(struct qcul_node_params *p, void *dst, const void 
 cudaError_t qcul_node_memset(struct qcul_node_params *p, const struct cudaMemsetParams *from);
 cudaError_t qcul_node_host(struct qcul_node_params *p, const struct cudaHostNodeParams *from);
 cudaError_t qcul_node_child(struct qcul_node_params *p, cudaGraph_t child);
+/* The child itself, which may become one of `parent`, and not a copy. Without a node it stays the
+ * program's, so the params must not be released then. */
+cudaError_t qcul_node_moved_child(struct qcul_node_params *p, const struct CUgraph_st *parent,
+				  cudaGraph_t child);
 cudaError_t qcul_node_event(struct qcul_node_params *p, enum cudaGraphNodeType type,
 			    cudaEvent_t event);
 cudaError_t qcul_node_to_symbol(struct qcul_node_params *p, const void *symbol, const void *src,
@@ -214,6 +222,8 @@ void *qcul_node_memory_ptr(const struct qcul_node_params *p);
 bool qcul_same_memory(const struct qcul_node_params *a, const struct qcul_node_params *b);
 /* A memory node is about to be added to this graph, which is not a clone. */
 cudaError_t qcul_node_memory_join(const struct CUgraph_st *g, const struct qcul_node_params *p);
+/* Do both graphs free the same memory? */
+bool qcul_graphs_free_same(const struct CUgraph_st *a, const struct CUgraph_st *b);
 
 struct qcul_graph_use;
 /*

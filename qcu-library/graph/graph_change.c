@@ -69,6 +69,25 @@ static cudaError_t add_conditional(cudaGraphNode_t *node, cudaGraph_t graph,
 	return err;
 }
 
+static cudaError_t add_child(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps,
+			     const cudaGraphEdgeData *data, size_t count,
+			     const struct cudaChildGraphNodeParams *params)
+{
+	struct qcul_node_params p;
+	cudaError_t err = cudaErrorInvalidValue;
+
+	if (params->ownership == cudaGraphChildGraphOwnershipClone)
+		return add_made_node(qcul_node_child(&p, params->graph), node, graph, deps, data,
+				     count, &p);
+	if (params->ownership == cudaGraphChildGraphOwnershipMove)
+		err = qcul_node_moved_child(&p, graph, params->graph);
+	if (!err)
+		err = qcul_graph_add(graph, deps, data, count, &p, node);
+	if (!err)
+		p.child->is_child = p.child->is_moved = true;
+	return qcul_done(err);
+}
+
 cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps,
 			     const cudaGraphEdgeData *data, size_t count,
 			     struct cudaGraphNodeParams *params)
@@ -87,6 +106,8 @@ cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cud
 	}
 	if (params && params->type == cudaGraphNodeTypeConditional)
 		return add_conditional(node, graph, deps, data, count, &params->conditional);
+	if (params && params->type == cudaGraphNodeTypeGraph)
+		return add_child(node, graph, deps, data, count, &params->graph);
 	return add_made_node(qcul_node_any(&p, params), node, graph, deps, data, count, &p);
 }
 
@@ -293,6 +314,12 @@ const struct qcul_captured_call *qcul_node_call(cudaGraphNode_t node, enum cudaG
 
 /* ---- replacing params, in a graph or in an executable graph ---- */
 
+/* Memory nodes cannot be removed, and so neither can such a child. */
+static bool has_child_with_memory(const struct CUgraphNode_st *n)
+{
+	return n->params.type == cudaGraphNodeTypeGraph && n->params.child->memory_count;
+}
+
 /* Takes ownership of p. A kernel node keeps its launch attributes, which are not part of the
  * params. */
 static cudaError_t replace_node_params(cudaError_t made, cudaGraphNode_t node,
@@ -301,7 +328,7 @@ static cudaError_t replace_node_params(cudaError_t made, cudaGraphNode_t node,
 	cudaError_t err = made;
 
 	if (!err && (!qcul_node_valid(node) || !qcul_node_same_type(&node->params, p) ||
-		     p->type == cudaGraphNodeTypeMemFree))
+		     p->type == cudaGraphNodeTypeMemFree || has_child_with_memory(node)))
 		err = cudaErrorInvalidValue;
 	if (err) {
 		if (!made)

@@ -241,7 +241,7 @@ static cudaError_t prepare(struct CUgraphExec_st *x, struct CUgraphNode_st **ord
 
 	if (err == cudaErrorNotSupported && !x->cond)
 		return prepare_steps(x, order);
-	return err || !x->graph->has_memory ? err : make_event_if_none(&x->ends[0]);
+	return err || !x->graph->memory_count ? err : make_event_if_none(&x->ends[0]);
 }
 
 static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags,
@@ -253,7 +253,7 @@ static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigne
 	cudaError_t err;
 
 	*result = cudaGraphInstantiateError;
-	if (!exec || !qcul_graph_valid(graph))
+	if (!exec || !qcul_graph_valid(graph) || graph->is_moved)
 		return cudaErrorInvalidValue;
 	if (flags & cudaGraphInstantiateFlagDeviceLaunch)
 		return qcul_unsupported("a graph that a kernel launches", &said);
@@ -281,7 +281,7 @@ static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigne
 	err = qcul_exec_cond_begin(graph, &x->cond, result);
 	if (!err)
 		err = prepare(x, order);
-	if (!err && graph->has_memory) {
+	if (!err && graph->memory_count) {
 		cudaEvent_t end = x->ends[0];
 
 		x->ends[0] = NULL;
@@ -632,7 +632,7 @@ static cudaError_t update(struct CUgraph_st *old, const struct CUgraph_st *now,
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
 				cudaGraphExecUpdateResultInfo *info)
 {
-	if (!info || !is_exec_valid(exec) || !qcul_graph_valid(graph))
+	if (!info || !is_exec_valid(exec) || !qcul_graph_valid(graph) || graph->is_moved)
 		return qcul_done(cudaErrorInvalidValue);
 	exec->sent.changed = true;
 	return qcul_done(update(exec->graph, graph, info));

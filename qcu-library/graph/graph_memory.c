@@ -528,13 +528,27 @@ void *qcul_node_memory_ptr(const struct qcul_node_params *p)
 	return p->memory->ptr;
 }
 
+static bool is_free(const struct CUgraphNode_st *n)
+{
+	return n->params.type == cudaGraphNodeTypeMemFree;
+}
+
 static bool frees(const struct CUgraph_st *g, const struct qcul_graph_memory *m)
 {
 	size_t i;
 
-	for (i = 0; i < g->count; i++)
-		if (g->nodes[i]->params.type == cudaGraphNodeTypeMemFree &&
-		    g->nodes[i]->params.memory == m)
+	for (i = 0; i < g->memory_count; i++)
+		if (is_free(g->memory_nodes[i]) && g->memory_nodes[i]->params.memory == m)
+			return true;
+	return false;
+}
+
+bool qcul_graphs_free_same(const struct CUgraph_st *a, const struct CUgraph_st *b)
+{
+	size_t i;
+
+	for (i = 0; i < a->memory_count; i++)
+		if (is_free(a->memory_nodes[i]) && frees(b, a->memory_nodes[i]->params.memory))
 			return true;
 	return false;
 }
@@ -545,6 +559,9 @@ cudaError_t qcul_node_memory_join(const struct CUgraph_st *g, const struct qcul_
 	cudaError_t err = cudaSuccess;
 	bool mine;
 
+	/* The list of its parent would not know the node. A body holds no memory nodes anyway. */
+	if (g->is_child && !g->body_of)
+		return cudaErrorInvalidValue;
 	pthread_mutex_lock(&at_fork.lock);
 	mine = m->owner == g->serial;
 	if (p->type == cudaGraphNodeTypeMemAlloc)
@@ -566,16 +583,6 @@ static bool allocates(const struct CUgraphNode_st *n)
 	return n->params.type == cudaGraphNodeTypeMemAlloc;
 }
 
-static bool is_free(const struct CUgraphNode_st *n)
-{
-	return n->params.type == cudaGraphNodeTypeMemFree;
-}
-
-static bool names_memory(const struct CUgraphNode_st *n)
-{
-	return allocates(n) || is_free(n);
-}
-
 cudaError_t qcul_exec_memory_begin(const struct CUgraph_st *g, cudaEvent_t end,
 				   struct qcul_graph_use **use)
 {
@@ -586,12 +593,12 @@ cudaError_t qcul_exec_memory_begin(const struct CUgraph_st *g, cudaEvent_t end,
 	if (!*use)
 		return cudaErrorMemoryAllocation;
 	pthread_mutex_lock(&at_fork.lock);
-	for (i = 0; i < g->count && !err; i++)
-		if (allocates(g->nodes[i]) && g->nodes[i]->params.memory->instances)
+	for (i = 0; i < g->memory_count && !err; i++)
+		if (allocates(g->memory_nodes[i]) && g->memory_nodes[i]->params.memory->instances)
 			err = cudaErrorInvalidValue;
-	for (i = 0; i < g->count && !err; i++)
-		if (allocates(g->nodes[i]))
-			g->nodes[i]->params.memory->instances++;
+	for (i = 0; i < g->memory_count && !err; i++)
+		if (allocates(g->memory_nodes[i]))
+			g->memory_nodes[i]->params.memory->instances++;
 	pthread_mutex_unlock(&at_fork.lock);
 	if (err) {
 		drop_use(*use);
@@ -605,10 +612,10 @@ void qcul_exec_memory_end(const struct CUgraph_st *g, struct qcul_graph_use *use
 	size_t i;
 
 	pthread_mutex_lock(&at_fork.lock);
-	for (i = 0; i < g->count; i++) {
-		struct qcul_graph_memory *m = g->nodes[i]->params.memory;
+	for (i = 0; i < g->memory_count; i++) {
+		struct qcul_graph_memory *m = g->memory_nodes[i]->params.memory;
 
-		if (!allocates(g->nodes[i]))
+		if (!allocates(g->memory_nodes[i]))
 			continue;
 		m->instances--;
 		if (!m->allocated)
@@ -627,18 +634,18 @@ static cudaError_t may_launch(const struct CUgraph_st *g, bool auto_free)
 	cudaError_t err = cudaSuccess;
 	size_t i;
 
-	for (i = 0; i < g->count; i++)
-		if (is_free(g->nodes[i]))
-			g->nodes[i]->params.memory->here = false;
-	for (i = 0; i < g->count; i++)
-		if (allocates(g->nodes[i]))
-			g->nodes[i]->params.memory->here = true;
-	for (i = 0; i < g->count && !err; i++) {
-		const struct qcul_graph_memory *m = g->nodes[i]->params.memory;
+	for (i = 0; i < g->memory_count; i++)
+		if (is_free(g->memory_nodes[i]))
+			g->memory_nodes[i]->params.memory->here = false;
+	for (i = 0; i < g->memory_count; i++)
+		if (allocates(g->memory_nodes[i]))
+			g->memory_nodes[i]->params.memory->here = true;
+	for (i = 0; i < g->memory_count && !err; i++) {
+		const struct qcul_graph_memory *m = g->memory_nodes[i]->params.memory;
 
-		if (allocates(g->nodes[i]) && m->allocated && !auto_free)
+		if (allocates(g->memory_nodes[i]) && m->allocated && !auto_free)
 			err = cudaErrorInvalidValue;
-		if (is_free(g->nodes[i]) && !m->here && !m->allocated)
+		if (is_free(g->memory_nodes[i]) && !m->here && !m->allocated)
 			err = cudaErrorInvalidValue;
 	}
 	return err;
@@ -650,19 +657,19 @@ static void take_effect(const struct CUgraph_st *g)
 {
 	size_t i;
 
-	for (i = 0; i < g->count; i++) {
-		struct qcul_graph_memory *m = g->nodes[i]->params.memory;
+	for (i = 0; i < g->memory_count; i++) {
+		struct qcul_graph_memory *m = g->memory_nodes[i]->params.memory;
 
-		if (!allocates(g->nodes[i]))
+		if (!allocates(g->memory_nodes[i]))
 			continue;
 		set_used(m, true);
 		m->refs += !m->allocated;
 		m->allocated = true;
 	}
-	for (i = 0; i < g->count; i++) {
-		struct qcul_graph_memory *m = g->nodes[i]->params.memory;
+	for (i = 0; i < g->memory_count; i++) {
+		struct qcul_graph_memory *m = g->memory_nodes[i]->params.memory;
 
-		if (!is_free(g->nodes[i]))
+		if (!is_free(g->memory_nodes[i]))
 			continue;
 		m->refs -= m->allocated;
 		m->allocated = false;
@@ -679,10 +686,8 @@ static cudaError_t wait_for_others(const struct CUgraph_st *g, cudaStream_t stre
 	cudaError_t err = cudaSuccess;
 	size_t i;
 
-	for (i = 0; i < g->count && !err; i++) {
-		if (!names_memory(g->nodes[i]))
-			continue;
-		next = other_use(g->nodes[i]->params.memory, mine);
+	for (i = 0; i < g->memory_count && !err; i++) {
+		next = other_use(g->memory_nodes[i]->params.memory, mine);
 		if (next && next != use)
 			err = cudaStreamWaitEvent(stream, next->event, 0);
 		drop_use(use);
@@ -709,9 +714,8 @@ void qcul_exec_memory_launched(const struct CUgraph_st *g, struct qcul_graph_use
 {
 	size_t i;
 
-	for (i = 0; i < g->count; i++)
-		if (names_memory(g->nodes[i]))
-			set_use(g->nodes[i]->params.memory, use);
+	for (i = 0; i < g->memory_count; i++)
+		set_use(g->memory_nodes[i]->params.memory, use);
 }
 
 bool qcul_same_memory(const struct qcul_node_params *a, const struct qcul_node_params *b)

@@ -155,16 +155,51 @@ cudaError_t qcul_node_host(struct qcul_node_params *p, const struct cudaHostNode
 	return cudaSuccess;
 }
 
+static cudaError_t clone_child(struct qcul_node_params *p, const struct CUgraph_st *child)
+{
+	struct CUgraph_st *clone = qcul_graph_clone(child);
+
+	if (!clone)
+		return cudaErrorMemoryAllocation;
+	clone->is_child = true;
+	*p = (struct qcul_node_params){.type = cudaGraphNodeTypeGraph, .child = clone};
+	return cudaSuccess;
+}
+
 cudaError_t qcul_node_child(struct qcul_node_params *p, cudaGraph_t child)
 {
 	p->type = cudaGraphNodeTypeEmpty;
-	if (!qcul_graph_valid(child) || child->has_memory || child->has_conditional)
+	if (!qcul_graph_valid(child) || child->is_moved || child->memory_count ||
+	    child->has_conditional)
 		return cudaErrorInvalidValue;
-	*p = (struct qcul_node_params){.type = cudaGraphNodeTypeGraph};
-	p->child = qcul_graph_clone(child);
-	if (!p->child)
-		return cudaErrorMemoryAllocation;
-	p->child->is_child = true;
+	return clone_child(p, child);
+}
+
+/* Is it this graph, or a child of it, or a child of one? */
+static bool contains(const struct CUgraph_st *g, const struct CUgraph_st *searched)
+{
+	size_t i;
+
+	if (g == searched)
+		return true;
+	for (i = 0; i < g->count; i++)
+		if (g->nodes[i]->params.type == cudaGraphNodeTypeGraph &&
+		    contains(g->nodes[i]->params.child, searched))
+			return true;
+	return false;
+}
+
+cudaError_t qcul_node_moved_child(struct qcul_node_params *p, const struct CUgraph_st *parent,
+				  cudaGraph_t child)
+{
+	p->type = cudaGraphNodeTypeEmpty;
+	if (!qcul_graph_valid(parent) || !qcul_graph_valid(child) || child->is_child ||
+	    child->has_conditional || contains(child, parent))
+		return cudaErrorInvalidValue;
+	/* A child cannot get memory, and so it cannot get a child that has some. */
+	if (child->memory_count && (parent->is_child || qcul_graphs_free_same(child, parent)))
+		return cudaErrorInvalidValue;
+	*p = (struct qcul_node_params){.type = cudaGraphNodeTypeGraph, .child = child};
 	return cudaSuccess;
 }
 
@@ -208,7 +243,7 @@ cudaError_t qcul_node_clone(struct qcul_node_params *to, const struct qcul_node_
 
 	switch (from->type) {
 	case cudaGraphNodeTypeGraph:
-		return qcul_node_child(to, from->child);
+		return clone_child(to, from->child);
 	case cudaGraphNodeTypeKernel:
 		*to = *from;
 		to->kernel.packed = NULL;
@@ -330,7 +365,10 @@ cudaError_t qcul_node_any(struct qcul_node_params *p, const struct cudaGraphNode
 		return qcul_node_host(p, &h);
 	}
 	case cudaGraphNodeTypeGraph:
-		return qcul_node_child(p, from->graph.graph);
+		/* cudaGraphAddNode() alone can move a child. */
+		return from->graph.ownership == cudaGraphChildGraphOwnershipMove
+			       ? cudaErrorInvalidValue
+			       : qcul_node_child(p, from->graph.graph);
 	case cudaGraphNodeTypeEmpty:
 		return cudaSuccess;
 	case cudaGraphNodeTypeWaitEvent:

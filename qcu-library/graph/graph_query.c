@@ -86,6 +86,9 @@ static cudaError_t alloc_params(cudaGraphNode_t node, struct cudaMemAllocNodePar
 	return cudaSuccess;
 }
 
+/* cudaGraphChildGraphOwnershipInvalid of CUDA 13.5: the graph belongs to the node. */
+#define OWNERSHIP_INVALID ((enum cudaGraphChildGraphNodeOwnership) - 1)
+
 static cudaError_t get_any_node_params(cudaGraphNode_t node, struct cudaGraphNodeParams *to)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
@@ -116,6 +119,7 @@ static cudaError_t get_any_node_params(cudaGraphNode_t node, struct cudaGraphNod
 		break;
 	case cudaGraphNodeTypeGraph:
 		to->graph.graph = p->child;
+		to->graph.ownership = OWNERSHIP_INVALID;
 		break;
 	case cudaGraphNodeTypeEventRecord:
 		to->eventRecord.event = p->event;

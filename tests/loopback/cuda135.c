@@ -79,7 +79,7 @@ static void parameters(void)
 	cudaGraphConditionalHandle handle;
 	struct cudaHostNodeParams h;
 	cudaGraphNode_t set, copy, call, cond;
-	cudaGraph_t graph;
+	cudaGraph_t graph, child;
 	int count = 0;
 	char *device, up[LEN];
 
@@ -119,6 +119,14 @@ static void parameters(void)
 	REQUIRE(p.conditional.handle == handle && p.conditional.size == 1 &&
 			p.conditional.phGraph_out[0] == q.conditional.phGraph_out[0],
 		"another handle");
+	/* A child belongs to its node, and the ownership says so. */
+	OK(cudaGraphCreate(&child, 0));
+	OK(cudaGraphAddChildGraphNode(&call, graph, NULL, 0, child));
+	OK(cudaGraphDestroy(child));
+	OK(qcul_GraphNodeGetParams(call, &p));
+	REQUIRE(p.graph.graph && p.graph.graph != child && (int)p.graph.ownership == -1,
+		"ownership %d", (int)p.graph.ownership);
+	REFUSED(cudaGraphAddNode(&call, graph, NULL, NULL, 0, &p), cudaErrorInvalidValue);
 	OK(cudaGraphDestroy(graph));
 	OK(cudaFree(device));
 }

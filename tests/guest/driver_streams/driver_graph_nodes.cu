@@ -89,6 +89,38 @@ static void structure(CUdeviceptr memory)
 	DCHECK(cuEventDestroy(event));
 }
 
+/* A child that is moved is the program's own graph, and may have memory. */
+static void moved_child(CUdevice device)
+{
+	CUDA_MEM_ALLOC_NODE_PARAMS a = {};
+	CUgraphNodeParams any = {};
+	CUgraph graph, inner, seen;
+	CUgraphNode nodes[2], child;
+	CUgraphExec exec;
+
+	DCHECK(cuGraphCreate(&graph, 0));
+	DCHECK(cuGraphCreate(&inner, 0));
+	a.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+	a.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+	a.poolProps.location.id = device;
+	a.bytesize = 4096;
+	DCHECK(cuGraphAddMemAllocNode(&nodes[0], inner, NULL, 0, &a));
+	DCHECK(cuGraphAddMemFreeNode(&nodes[1], inner, &nodes[0], 1, a.dptr));
+	any.type = CU_GRAPH_NODE_TYPE_GRAPH;
+	any.graph.graph = inner;
+	DEXPECT(cuGraphAddNode(&child, graph, NULL, NULL, 0, &any), CUDA_ERROR_INVALID_VALUE);
+	any.graph.ownership = CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
+	DCHECK(cuGraphAddNode(&child, graph, NULL, NULL, 0, &any));
+	DCHECK(cuGraphChildGraphNodeGetGraph(child, &seen));
+	REQUIRE(seen == inner, "the child is a copy");
+	DEXPECT(cuGraphDestroy(inner), CUDA_ERROR_INVALID_VALUE);
+	DCHECK(cuGraphInstantiate(&exec, graph, 0));
+	DCHECK(cuGraphLaunch(exec, NULL));
+	DCHECK(cuStreamSynchronize(NULL));
+	DCHECK(cuGraphExecDestroy(exec));
+	DCHECK(cuGraphDestroy(graph));
+}
+
 int main()
 {
 	CUdevice device = driver_start();
@@ -97,6 +129,7 @@ int main()
 	DCHECK(cuMemAlloc(&memory, 4));
 	allocations(device);
 	structure(memory);
+	moved_child(device);
 	DCHECK(cuMemFree(memory));
 	return verified("nodes of graphs");
 }
