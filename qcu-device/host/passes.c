@@ -96,11 +96,14 @@ enum passes_result passes_carry(struct passes *p, unsigned int seat)
 	n = recvmsg(m->fd, &e.msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return PASSES_CARRIED;
-	if (n <= 0)
+	if (n < 0)
 		return PASSES_GONE;
+	/* An empty letter looks like the end, but may have a file. */
 	cmsg = CMSG_FIRSTHDR(&e.msg);
 	if (cmsg && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS)
 		memcpy(&file, CMSG_DATA(cmsg), sizeof(file));
+	if (!n && file < 0)
+		return PASSES_GONE;
 	if (n == sizeof(e.letter) && !(e.msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
 	    !sends_too_much(m))
 		result = carry_letter(p, seat, &e.letter, file);

@@ -363,19 +363,21 @@ static unsigned int take_files(struct msghdr *msg, int *fd)
 static void hear_socket(unsigned int i)
 {
 	struct turns_hello h;
-	char control[CMSG_SPACE(FILES * sizeof(int))];
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(FILES * sizeof(int))];
 	struct iovec iov = {.iov_base = &h, .iov_len = sizeof(h)};
 	struct msghdr msg = {.msg_iov = &iov,
 			     .msg_iovlen = 1,
 			     .msg_control = control,
-			     .msg_controllen = sizeof(control)};
+			     /* Not CMSG_SPACE: that has room for a fourth file. */
+			     .msg_controllen = CMSG_LEN(FILES * sizeof(int))};
 	int fd[FILES] = {-1, -1, -1};
 	unsigned int files = 0;
 	ssize_t n = recvmsg(broker.c[i].sock, &msg, MSG_CMSG_CLOEXEC);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n > 0)
+	/* An empty message looks like the end, but may have files. */
+	if (n >= 0)
 		files = take_files(&msg, fd);
 	if (i >= NEW_FIRST && n == sizeof(h) && !(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
 	    h.magic == TURNS_MAGIC) {

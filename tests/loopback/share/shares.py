@@ -117,6 +117,7 @@ class Raw:
                  gpu=0, weight=100, maximum=0, interactive=0, name=b'raw', files=3, size=None):
         self.files = [memory_file(orders, seals), memory_file(reports, seals),
                       os.eventfd(0, os.EFD_NONBLOCK) if hasattr(os, 'eventfd') else os.pipe()[0]]
+        self.files.append(os.dup(self.files[2]))
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         while True:
             try:
@@ -126,7 +127,7 @@ class Raw:
                 time.sleep(0.001)
         self.socket.settimeout(LIMIT)
         hello = struct.pack('<6I64s', magic, version, gpu, weight, maximum, interactive, name)
-        socket.send_fds(self.socket, [hello[:size] if size else hello], self.files[:files])
+        socket.send_fds(self.socket, [hello if size is None else hello[:size]], self.files[:files])
 
     def refused(self):
         """The broker has closed the connection."""
@@ -212,14 +213,19 @@ def strangers():
     """What the broker refuses, and what it costs the others: nothing."""
     p = broker()
     a, b = Program(weight=100), Program(weight=300)
-    for bad in ({'magic': 1}, {'version': 1}, {'version': 3}, {'gpu': GPUS}, {'weight': 0}, {'weight': 10001}, {'maximum': 101},
+    until('both share', lambda: sharing(2))
+    files = f'/proc/{p.pid}/fd'
+    before = len(os.listdir(files))
+    for bad in ({'magic': 1}, {'version': 1}, {'version': 3}, {'gpu': GPUS}, {'weight': 0}, {'weight': 10001},
+                {'maximum': 101},
                 {'interactive': 2}, {'name': b''}, {'name': b'a b'}, {'name': b'x' * 64}, {'name': b'\x1b[2J'},
-                {'files': 2}, {'files': 0}, {'size': 12}, {'seals': False}, {'orders': GPUS * PAGE - 1},
+                {'files': 2}, {'files': 4}, {'files': 0}, {'size': 12}, {'size': 0}, {'seals': False}, {'orders': GPUS * PAGE - 1},
                 {'reports': PAGE}):
         raw = Raw(**bad)
         if not raw.refused():
             sys.exit(f'the broker takes {bad}')
         raw.close()
+    until('the broker has closed their files', lambda: len(os.listdir(files)) == before)
     silent = []
     for _ in range(100):  # more than it lets wait; those who say nothing are dropped after a while
         s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

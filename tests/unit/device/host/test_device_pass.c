@@ -246,6 +246,7 @@ static void broken_letters(void **state)
 		{{.kind = PASS_ASK, .seat = OWN, .rsvd = 1}, sizeof(struct pass_letter), 0},
 		{{.kind = PASS_ASK, .seat = OWN}, sizeof(struct pass_letter) - 1, 0},
 		{{.kind = PASS_ASK, .seat = OWN}, sizeof(struct pass_letter), 1},
+		{{.kind = PASS_ASK, .seat = OWN}, 0, 1},
 		{{.kind = PASS_ANSWER, .seat = OWN}, sizeof(struct pass_letter), 2},
 	};
 	int files[2] = {file(1), file(2)}, before;
