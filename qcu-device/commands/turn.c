@@ -15,6 +15,7 @@
  * done that was submitted while the VM was alone.
  */
 #define _GNU_SOURCE /* syscall */
+#include <limits.h>
 #include <linux/futex.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -60,6 +61,12 @@ const struct turns_orders *mir_turn_orders(const struct turn_gpu *g)
 struct turns_report *mir_turn_report(const struct turn_gpu *g)
 {
 	return turns_report(&g->m->turns.view, g->device, g->m->cfg.session);
+}
+
+void mir_turn_wake(const struct turn_gpu *g)
+{
+	/* Other mirrors of the VM wake up, too, and sleep again. */
+	syscall(SYS_futex, &mir_turn_orders(g)->measured, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 /* ---- marks; the caller holds g->lock ---- */

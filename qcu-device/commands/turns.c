@@ -4,7 +4,6 @@
  * GPU, the thread says when the work is done that has no marks.
  */
 #define _GNU_SOURCE /* syscall */
-#include <limits.h>
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,12 +51,6 @@ static void look_for_error(struct turn_gpu *g)
 	pthread_mutex_lock(&g->lock);
 	mir_turn_unmark(g, rc);
 	pthread_mutex_unlock(&g->lock);
-}
-
-void mir_turn_wake(const struct turn_gpu *g)
-{
-	/* Other mirrors of the VM wake up, too, and sleep again. */
-	syscall(SYS_futex, &mir_turn_orders(g)->measured, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 /* Sleeps until there is something to look at, or the order changes, which was `now`. */
