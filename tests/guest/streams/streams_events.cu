@@ -48,8 +48,8 @@ int main(void)
 	EXPECT(cudaGetLastError(), cudaErrorInvalidResourceHandle);
 
 	/* The launch returns while the kernel runs; b waits for the event in a. */
-	CHECK(cudaEventRecord(start, a));
 	t = now();
+	CHECK(cudaEventRecord(start, a));
 	store_when_opened(dev, 41, a);
 	CHECK(cudaEventRecord(stop, a));
 	CHECK(cudaStreamWaitEvent(b, stop, 0));
