@@ -36,6 +36,7 @@ int mir_do_device_sync(struct call *c)
 
 	c->waited = true;
 	only = mir_managed_sync(c);
+	mir_turns_await(c->m, c->cmd->device);
 	rc = c->m->cfg.ops->device_sync(c->m->be, c->cmd->device);
 	if (!rc && only)
 		mir_managed_synced(c);

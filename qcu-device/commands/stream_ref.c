@@ -130,6 +130,12 @@ void mir_stream_put(struct call *c, struct stream_ref *ref)
 
 int mir_stream_wait(struct call *c, const struct stream_ref *ref)
 {
+	const struct be_ops *ops = c->m->cfg.ops;
+	uint64_t end = 0;
+
 	c->waited = true;
-	return c->m->cfg.ops->stream_sync(c->m->be, ref->s);
+	while (mir_turn_look_again(c->m, ref->device, &end) &&
+	       ops->stream_query(c->m->be, ref->s) == QCU_ERR_NotReady)
+		;
+	return ops->stream_sync(c->m->be, ref->s);
 }

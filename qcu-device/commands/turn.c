@@ -31,6 +31,7 @@
 #define STALL_NS   20000000ull	 /* if none of it ends for so long, one more may */
 #define STALL_MIN  500000ull	 /* and the next one after half of that, down to this */
 #define LOOK_NS	   20000	 /* how often a lane looks whether there is room */
+#define AWAIT_NS   10000000	 /* so long it looks for the end of work, and then sleeps */
 #define RETRY_NS   50000000	 /* no sleep before an order is longer */
 #define BROKEN_NS  1000000000ull /* a broker that has not looked for so long is not waited for */
 
@@ -327,6 +328,26 @@ void mir_turn_forget(struct mirror *m, unsigned int device, struct be_stream *s)
 }
 
 /* ---- the lanes ---- */
+
+/*
+ * To sleep until work is done, the driver gives the GPU one more piece of work, which wakes the
+ * thread. Where another VM is busy, that waits for a time slice of its own.
+ */
+bool mir_turn_look_again(const struct mirror *m, unsigned int device, uint64_t *end)
+{
+	const struct turn_gate *t = &m->turns;
+	uint64_t now;
+
+	if (device >= t->gpus || atomic_load_explicit(&t->view.orders[device].order[TURNS_GPU],
+						      memory_order_relaxed) == TURNS_FREE)
+		return false;
+	now = spin_clock();
+	if (*end)
+		pause_ns(LOOK_NS);
+	else
+		*end = now + AWAIT_NS;
+	return now < *end;
+}
 
 static bool may_go(struct turn_gpu *g)
 {

@@ -61,6 +61,13 @@ void mir_turn_wait(struct call *c, enum turns_kind kind);
 /* Mark the begin and the end of the command's work in its stream, if the VM is measured. */
 void mir_turn_mark_begin(struct call *c, const struct stream_ref *s);
 void mir_turn_mark_end(struct call *c, const struct stream_ref *s);
+/*
+ * Before a thread waits for work in the driver: while this says so, it asks again whether the work
+ * is done. *end is 0 at first.
+ */
+bool mir_turn_look_again(const struct mirror *m, unsigned int device, uint64_t *end);
+/* The same for all streams of a device, until they are done. */
+void mir_turns_await(struct mirror *m, unsigned int device);
 /* The stream is about to be destroyed. */
 void mir_turn_forget(struct mirror *m, unsigned int device, struct be_stream *s);
 

@@ -40,6 +40,14 @@ static bool are_streams_done(struct turn_gpu *g)
 	       mir_thread_streams_done(m, g->device);
 }
 
+void mir_turns_await(struct mirror *m, unsigned int device)
+{
+	uint64_t end = 0;
+
+	while (mir_turn_look_again(m, device, &end) && !are_streams_done(&m->turns.gpu[device]))
+		;
+}
+
 /* A context that has had an error marks nothing more. */
 static void look_for_error(struct turn_gpu *g)
 {
