@@ -105,15 +105,16 @@ static void say_gone(int negative)
 }
 
 /*
- * Keeps a sticky error. After a failed assertion, its message is fetched whichever thread got the
- * error.
+ * Keeps a sticky error. The host may have text for it, a failed assertion or where a kernel failed,
+ * which is fetched whichever thread got the error. A posted command brings an error without saying
+ * that there is text.
  */
 static void broken_by(cudaError_t err)
 {
 	int none = 0;
 
 	if (atomic_compare_exchange_strong(&session.broken, &none, (int)err) &&
-	    err == cudaErrorAssert)
+	    err != cudaErrorDevicesUnavailable)
 		atomic_store(&qcul_printed, true);
 }
 

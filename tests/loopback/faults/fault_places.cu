@@ -133,6 +133,17 @@ static int two_faults(void)
 	return ends_with(cudaErrorIllegalAddress);
 }
 
+/* Nothing waits: the program hears of the error by a launch that nobody answers. */
+static int heard_by_launches(void)
+{
+	float *p = allocate();
+
+	store<<<1, 1>>>(tile{NULL}, 0);
+	while (!cudaPeekAtLastError())
+		store<<<1, 1>>>(tile{p}, 0);
+	return ends_with(cudaErrorIllegalAddress);
+}
+
 /* The file of a module's source is text of the program, too. */
 static int strange_names(void)
 {
@@ -201,6 +212,7 @@ static const struct fault faults[] = {
 	 {LONG_NAME, "block (0,0,0), thread (0,0,0)\n", "qcuda:   1 KiB after the 1 KiB at 0x"},
 	 store_line},
 	{two_faults, ILLEGAL, {LONG_NAME}, store_line},
+	{heard_by_launches, ILLEGAL, {LONG_NAME}, store_line},
 	{strange_names,
 	 ILLEGAL,
 	 {"in kernel fault\n", "qcuda:   at a\\x1b[2J\\x1b]0;title\\x07.cu:3\n"},
