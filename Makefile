@@ -5,8 +5,8 @@
 B ?= build
 CUDA_HOME ?= $(or $(patsubst %/bin/nvcc,%,$(realpath $(shell command -v nvcc 2>/dev/null))),/usr/local/cuda)
 NVCC ?= $(CUDA_HOME)/bin/nvcc
-# For test programs and benchmarks. With C++17, nvcc's default, <cmath> brings special functions, and four passes of the
-# compiler read them: a third of their time.
+# For test programs, benchmarks and NCCL's kernels. With C++17, nvcc's default, <cmath> brings special functions, and four
+# passes of the compiler read them: a third of their time.
 NVCC_STD := -std=c++14
 NVCC_TEST = $(NVCC) $(NVCC_STD)
 # Goes before a compiler: says so when the disk is full.

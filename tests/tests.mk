@@ -36,7 +36,8 @@ include tests/hostile/hostile.mk
 # Unmodified CUDA programs, built twice: optimised, and for a debugger, which gives different host code
 # and different PTX. The debugger's build has no machine code: it runs in software, and the machine
 # code would take half of nvcc's time. The optimised ones are linked twice: with the runtime as a shared
-# library, and as nvcc does by default, with the runtime in them.
+# library, and as nvcc does by default, with the runtime in them. -O is for the host's code only, whose compilation
+# takes a quarter less with -O1 than with -O3; the GPU's code is always optimised.
 vpath %.cu $(sort $(dir $(GUEST_SRCS)))
 GUEST_OBJECTS := $(B)/tests/guest-objects
 # The toolkit's own C++ headers, also those of cooperative groups, want C++17.
@@ -45,7 +46,7 @@ $(CXX17_PROGRAMS:%=$(GUEST_OBJECTS)/%.o) $(CXX17_PROGRAMS:%=$(B)/tests/guest-O0/
 $(GUEST_OBJECTS)/per_thread_%.o $(B)/tests/guest-O0/per_thread_%: GUEST_FLAGS := --default-stream per-thread
 $(GUEST_OBJECTS)/%.o: %.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
-	$(RUN) $(NVCC_TEST) -O3 -Itests/guest $(GUEST_FLAGS) -c -o $@ $<
+	$(RUN) $(NVCC_TEST) -O1 -Itests/guest $(GUEST_FLAGS) -c -o $@ $<
 
 # Programs of libraries that have no kernel of their own. As a CUDA program nvcc would read them twice, for host and
 # GPU. Their templates compute what is expected, and the compiler needs long for more than -O1.
@@ -54,9 +55,11 @@ $(PLAIN_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): $(GUEST_OBJECTS)/%.o: %.cu tests/guest
 	@mkdir -p $(@D)
 	$(RUN) $(NVCC_TEST) -x c++ -O1 -Itests/guest $(GUEST_FLAGS) -c -o $@ $<
 
+# Code for GPUs that was compiled as a whole (not with -rdc) needs no link. nvcc would compile a file for it.
+DEVICE_LINK = $(if $(findstring -rdc,$(GUEST_LINK)),,-nodlink)
 $(B)/tests/guest/%: $(GUEST_OBJECTS)/%.o
 	@mkdir -p $(@D)
-	$(RUN) $(NVCC) -cudart shared $(GUEST_LINK) -o $@ $^
+	$(RUN) $(NVCC) -cudart shared $(DEVICE_LINK) $(GUEST_LINK) -o $@ $^
 
 # Programs that use the driver API only are linked with libcuda.so.1 and with no runtime. Their kernels are
 # PTX text, which they load themselves. mixed_*: programs that use both.
@@ -92,11 +95,11 @@ $(MIXED_OBJECTS): GUEST_FLAGS := -I$(B)/tests
 $(MIXED_PROGRAMS:%=$(B)/tests/guest/%): GUEST_LINK := $(DRIVER_STUB)
 $(DRIVER_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): $(GUEST_OBJECTS)/%.o: %.cu $(DRIVER_PTX) tests/guest/driver.h tests/guest/ours.h tests/guest/check.h | deps
 	@mkdir -p $(@D)
-	$(RUN) $(NVCC_TEST) -x c++ -O3 -Itests/guest -I$(B)/tests -c -o $@ $<
+	$(RUN) $(NVCC_TEST) -x c++ -O1 -Itests/guest -I$(B)/tests -c -o $@ $<
 
 $(DRIVER_PROGRAMS:%=$(B)/tests/guest/%): $(B)/tests/guest/%: $(GUEST_OBJECTS)/%.o
 	@mkdir -p $(@D)
-	$(RUN) $(NVCC) -cudart none -o $@ $^ $(DRIVER_STUB)
+	$(RUN) $(NVCC) -cudart none $(DEVICE_LINK) -o $@ $^ $(DRIVER_STUB)
 
 $(B)/tests/guest-static/%: $(GUEST_OBJECTS)/%.o
 	@mkdir -p $(@D)
@@ -146,7 +149,7 @@ $(MANAGED_UNITS): GUEST_LINK := -rdc=true
 $(GUEST_OBJECTS)/managed_units.o: GUEST_FLAGS := -rdc=true
 $(GUEST_OBJECTS)/units/managed_units.o: tests/guest/managed/units/managed_units.cu | deps
 	@mkdir -p $(@D)
-	$(RUN) $(NVCC_TEST) -O3 -Itests/guest -rdc=true -c -o $@ $<
+	$(RUN) $(NVCC_TEST) -O1 -Itests/guest -rdc=true -c -o $@ $<
 MANAGED_UNITS_WHOLE := $(addsuffix /managed_units,$(addprefix $(B)/tests/,guest-O0 guest-12))
 $(MANAGED_UNITS_WHOLE): GUEST_FLAGS := -rdc=true tests/guest/managed/units/managed_units.cu
 $(GUEST_OBJECTS)/managed_units.o $(GUEST_OBJECTS)/units/managed_units.o $(MANAGED_UNITS_WHOLE): \
@@ -181,7 +184,7 @@ cuda12-headers: | deps
 $(B)/tests/guest-12/per_thread_%: GUEST_FLAGS := --default-stream per-thread
 $(B)/tests/guest-12/%: %.cu tests/guest/check.h | deps cuda12-headers
 	@mkdir -p $(@D)
-	[ ! -d $(CUDA12) ] || $(RUN) $(NVCC_TEST) -cudart shared -O3 -Itests/guest -I$(CUDA12)/include -L$(CUDA12)/lib $(GUEST_FLAGS) \
+	[ ! -d $(CUDA12) ] || $(RUN) $(NVCC_TEST) -cudart shared -O1 -Itests/guest -I$(CUDA12)/include -L$(CUDA12)/lib $(GUEST_FLAGS) \
 		-gencode arch=compute_75,code=compute_75 -o $@ $<
 
 # Programs of libraries that have another name in CUDA 12, with its headers, linked with ours under these names. At

@@ -11,7 +11,7 @@ NCCL_OBJS := $(addprefix $(NCCL)/,calls.o carry.o comm.o end.o errors.o far.o gr
 NCCL_TYPES := int8 uint8 int32 uint32 int64 uint64 float16 float32 float64 bfloat16
 NCCL_KERNELS := $(NCCL)/copies.o $(NCCL_TYPES:%=$(NCCL)/reduce_%.o)
 # The machine code is made from the PTX: the kernels ask for no GPU, so that the PTX for these two would be the same.
-NCCL_NVCC = $(RUN) $(NVCC) -O3 -I. -Xcompiler -fPIC,-fvisibility=hidden,-fno-exceptions,-fno-threadsafe-statics \
+NCCL_NVCC = $(RUN) $(NVCC) $(NVCC_STD) -O3 -I. -Xcompiler -fPIC,-fvisibility=hidden,-fno-exceptions,-fno-threadsafe-statics \
 	-gencode 'arch=compute_75,code=[compute_75,sm_80,sm_90]'
 
 $(NCCL)/unsupported.inc: $(NCCL_SYMS) qcu-library/nccl/nccl.mk

@@ -19,7 +19,7 @@ LOADER_BUILD := $(LOADER_LINKED) $(LOADER_OTHERS) $(LOADER_UNLINKED) $(LOADER_C)
 	$(B)/loopback/libqcuda-loader.so $(B)/qcu-library/libcublas.so.13 \
 	$(QCU_CHECK)
 
-LOADER_NVCC := $(NVCC) -O1 -gencode arch=compute_75,code=compute_75
+LOADER_NVCC := $(NVCC_TEST) -O1 -gencode arch=compute_75,code=compute_75
 LOADER_SHARED := -Xcompiler -fPIC -shared -DPLUGIN
 
 # The module finds the library beside itself, so for these tests it lies beside the loopback library.
