@@ -100,7 +100,7 @@ __attribute__((noreturn)) static void end_output(void)
 	if (!fflush(stdout) && !ferror(stdout))
 		exit(0);
 	fprintf(stderr, "qcu-smi: the output cannot be written\n");
-	exit(1);
+	exit(EXIT_OTHER);
 }
 
 __attribute__((noreturn)) static void print_field_names(const struct smi_field *field)
@@ -412,7 +412,7 @@ static int print_pages(struct arguments *a)
 			return tell_nvml_error("the host does not answer", err);
 		if (fflush(stdout)) {
 			fprintf(stderr, "qcu-smi: %s\n", strerror(errno));
-			return 1;
+			return EXIT_OTHER;
 		}
 		if (!a->pause || (a->times && !--a->times))
 			return 0;

@@ -106,13 +106,18 @@ case_done versions
 # unwritten PROGRAM OPTION...: says in one line that nothing can be written.
 unwritten() {
 	"$@" 2>err >/dev/full
-	[ $? -ne 0 ] && [ "$(wc -l <err)" -eq 1 ] && grep -q -E '^qcu.*: the output cannot be written' err ||
+	[ $? -ne 0 ] && [ "$(wc -l <err)" -eq 1 ] && grep -q -E '^(qcu|build-).*: the output cannot be written' err ||
 		expect '' "${*##*/} on a full disk" "$(cat err)" 'one line, and an exit code'
 }
 for p in "${programs[@]}"; do
 	unwritten "$p" --help
 	unwritten "$p" --version
 done
+# This would build something instead, and tests/run would run the test that is named.
+for p in guest debug-kernel; do
+	unwritten "$here/scripts/build-$p" --help
+done
+"$here/tests/run" --list check/format >/dev/full 2>err && expect '' 'tests/run --list on a full disk' "$(cat err)" 'an exit code'
 unwritten "$qcu" --help-all
 for c in run shell vm check 'check --all' top trace doctor tune attach detach; do
 	# shellcheck disable=SC2086
