@@ -12,11 +12,12 @@ build=$1 seeds=$2 record=$3 programs=$4
 shift 4
 seconds=${FUZZ_SECONDS:-60}
 corpus=$(dirname "$0")/corpus
-[ $# -gt 0 ] || set -- ptx fatbin image mirror elf
+[ $# -gt 0 ] || set -- ptx fatbin image mirror elf broker letters
 
 # The seeds: the fat binaries and PTX that nvcc has put into our test programs.
 rm -rf "$build/seeds"
-mkdir -p "$build/seeds/fatbin" "$build/seeds/ptx" "$build/seeds/image" "$build/seeds/mirror" "$build/seeds/elf"
+mkdir -p "$build/seeds/fatbin" "$build/seeds/ptx" "$build/seeds/image" "$build/seeds/mirror" "$build/seeds/elf" \
+	"$build/seeds/broker" "$build/seeds/letters"
 for program in "$programs"/* "$programs"-O0/*; do
 	if ! [ -f "$program" ] || ! [ -x "$program" ]; then
 		continue
@@ -45,6 +46,7 @@ for target; do
 	fatbin | image) max=24576 ;;
 	elf) max=49152 ;;
 	mirror) max=16384 ;;
+	broker | letters) max=1024 ;;
 	esac
 	if "$build/tests/fuzz/fuzz_$target" -close_fd_mask=2 -max_len="$max" -timeout=60 \
 		-rss_limit_mb=4096 -max_total_time="$seconds" -print_final_stats=1 \
