@@ -156,10 +156,15 @@ static size_t ask(const int *files, size_t n)
 	int sock = connect_to_broker();
 	struct pollfd closed = {.fd = sock};
 	ssize_t bytes;
+	int rc;
 
 	need(send_message(sock, &h, sizeof(h), files, n));
-	/* Without an event to wait for, poll() waits for the other end to close. */
-	need(poll(&closed, 1, LIMIT_S * 1000) == 1);
+	/* Without an event to wait for, poll() waits for the other end to close. libFuzzer's timer
+	 * may interrupt it. */
+	do {
+		rc = poll(&closed, 1, LIMIT_S * 1000);
+	} while (rc < 0 && errno == EINTR);
+	need(rc == 1);
 	bytes = recv(sock, text, sizeof(text), 0);
 	need(bytes >= 0 || errno == ECONNRESET);
 	need(bytes <= 0 || !n);

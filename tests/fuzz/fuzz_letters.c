@@ -68,13 +68,6 @@ static void start(void)
 	need(!fstat(file, &secret_file) && be_pass_offer(&honest, file, &offered));
 }
 
-static bool has_letter(int fd, int ms)
-{
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-
-	return poll(&p, 1, ms) == 1;
-}
-
 /* Reads what a bad mirror has got. A letter has at most one file; a question has none. */
 static bool take_letter(unsigned int seat, bool knows)
 {
@@ -129,6 +122,29 @@ static void send_letter(unsigned int seat, const struct pass_letter *l, size_t b
 	(void)!sendmsg(mirror_end[seat], &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+/*
+ * Each question gets an answer: from the honest mirror, or from the main process if that mirror had
+ * no room for the question. True: it was the mirror.
+ */
+static bool take_answer(unsigned int seat, bool knows)
+{
+	struct pollfd p[] = {{.fd = mirror_end[seat], .events = POLLIN},
+			     {.fd = passes.mirror[HONEST].fd, .events = POLLIN}};
+	bool own;
+	int n;
+
+	/* libFuzzer's timer may interrupt it. */
+	do {
+		n = poll(p, 2, LIMIT_S * 1000);
+	} while (n < 0 && errno == EINTR);
+	need(n > 0);
+	own = !p[0].revents;
+	if (own)
+		need(passes_carry(&passes, HONEST) == PASSES_CARRIED);
+	need(take_letter(seat, knows));
+	return own;
+}
+
 /* One letter: who sends it, its parts, its length, its files. */
 static void step(const uint8_t **data, size_t *left)
 {
@@ -157,10 +173,7 @@ static void step(const uint8_t **data, size_t *left)
 		close(mirror_end[seat]);
 		mirror_end[seat] = add_seat(seat);
 	} else if (l.kind == PASS_ASK && l.seat == HONEST) {
-		/* The honest mirror answers each question. */
-		need(has_letter(passes.mirror[HONEST].fd, LIMIT_S * 1000));
-		need(passes_carry(&passes, HONEST) == PASSES_CARRIED);
-		need(take_letter(seat, knows));
+		take_answer(seat, knows);
 	}
 	for (seat = FIRST_BAD; seat < SEATS; seat++)
 		while (take_letter(seat, false))
@@ -172,10 +185,10 @@ static void wait_for_honest(void)
 {
 	const struct pass_letter l = {.kind = PASS_ASK, .seat = HONEST};
 
-	send_letter(FIRST_BAD, &l, sizeof(l), 0);
-	need(passes_carry(&passes, FIRST_BAD) == PASSES_CARRIED);
-	need(has_letter(passes.mirror[HONEST].fd, LIMIT_S * 1000));
-	need(passes_carry(&passes, HONEST) == PASSES_CARRIED && take_letter(FIRST_BAD, false));
+	do {
+		send_letter(FIRST_BAD, &l, sizeof(l), 0);
+		need(passes_carry(&passes, FIRST_BAD) == PASSES_CARRIED);
+	} while (!take_answer(FIRST_BAD, false));
 }
 
 FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
