@@ -48,6 +48,7 @@
 #define QCU_TURN_GPU  0x1000u
 #define QCU_TURN_UP   0x2000u
 #define QCU_TURN_DOWN 0x4000u
+#define QCU_BACK      0x8000u /* needs device memory where it was, as QCU_MEMORY does */
 #define QCU_TURN      (QCU_TURN_GPU | QCU_TURN_UP | QCU_TURN_DOWN)
 
 #define QCU_COPY (QCU_WAITS | QCU_WORK | QCU_MEMORY)
@@ -96,13 +97,13 @@
 	X(73,  STATS,             stats,             USR,  OUT,  QCU_UPTO(qcu_stats, buf),               ALL,   none,   none,  none,   QCU_ANY_DEVICE) \
 	X(74,  VAR_BIND,          var_bind,          USR,  MSG,  QCU_UPTO(qcu_var_bind, size),           FREE,  none,   none,  none,   QCU_WORK) \
 	X(75,  MODULE_NAMES,      module_names,      USR,  OUT,  QCU_UPTO(qcu_module_names, what),       FREE,  none,   none,  none,   0) \
-	X(80,  IPC_MEM_EXPORT,    ipc_mem_export,    USR,  NONE, QCU_UPTO(qcu_ipc_mem_export, ptr),      ALL,   none,   none,  none,   0) \
+	X(80,  IPC_MEM_EXPORT,    ipc_mem_export,    USR,  NONE, QCU_UPTO(qcu_ipc_mem_export, ptr),      ALL,   none,   none,  none,   QCU_BACK) \
 	X(81,  IPC_MEM_OPEN,      ipc_mem_open,      USR,  NONE, QCU_UPTO(qcu_ipc_mem_open, token),      ALL,   none,   none,  none,   0) \
 	X(82,  IPC_MEM_CLOSE,     ipc_mem_close,     USR,  NONE, QCU_UPTO(qcu_ipc_mem_close, ptr),       ALL,   none,   none,  none,   0) \
 	X(83,  IPC_EVENT_EXPORT,  ipc_event_export,  USR,  NONE, QCU_UPTO(qcu_ipc_event_export, rsvd),   ALL,   none,   none,  none,   0) \
 	X(84,  IPC_EVENT_OPEN,    ipc_event_open,    USR,  NONE, QCU_UPTO(qcu_ipc_event_open, rsvd),     ALL,   none,   none,  none,   0) \
-	X(85,  GRAPH_MAKE,        graph_make,        USR,  IN,   QCU_UPTO(qcu_graph_make, nodes),         ALL,   none,   none,  none,   QCU_WORK) \
-	X(86,  GRAPH_UPDATE,      graph_update,      USR,  IN,   QCU_UPTO(qcu_graph_update, nodes),       ALL,   none,   none,  none,   QCU_WORK) \
+	X(85,  GRAPH_MAKE,        graph_make,        USR,  IN,   QCU_UPTO(qcu_graph_make, nodes),         ALL,   none,   none,  none,   QCU_WORK | QCU_BACK) \
+	X(86,  GRAPH_UPDATE,      graph_update,      USR,  IN,   QCU_UPTO(qcu_graph_update, nodes),       ALL,   none,   none,  none,   QCU_WORK | QCU_BACK) \
 	X(87,  GRAPH_LAUNCH,      graph_launch,      POST, NONE, QCU_UPTO(qcu_graph_launch, flags),       ABOUT, stream, event, none,   QCU_WORK | QCU_MEMORY | QCU_RECORDS | QCU_TURN_GPU) \
 	X(88,  COND_CREATE,       cond_create,       USR,  NONE, QCU_UPTO(qcu_cond_create, size),        ALL,   none,   none,  none,   QCU_WORK) \
 	X(96,  HOST_FUNC,         host_func,         POST, NONE, QCU_UPTO(qcu_host_func, flags),         ABOUT, stream, none,  none,   QCU_WORK) \
@@ -115,7 +116,7 @@
 	X(115, ARRAY_READ,        array_read,        POST, OUT,  QCU_UPTO(qcu_array_read, stream),       ABOUT, stream, none,  none,   QCU_COPY | QCU_TURN_DOWN) \
 	X(116, ARRAY_DEVICE,      array_device,      POST, NONE, QCU_UPTO(qcu_array_device, stream),     ABOUT, stream, none,  none,   QCU_COPY | QCU_TURN_GPU) \
 	X(117, ARRAY_COPY,        array_copy,        POST, NONE, QCU_UPTO(qcu_array_copy, depth),        ABOUT, stream, none,  none,   QCU_COPY | QCU_TURN_GPU) \
-	X(118, TEXTURE_CREATE,    texture_create,    USR,  MSG,  QCU_UPTO(qcu_texture_create, buf),      ALL,   none,   none,  none,   QCU_WORK) \
+	X(118, TEXTURE_CREATE,    texture_create,    USR,  MSG,  QCU_UPTO(qcu_texture_create, buf),      ALL,   none,   none,  none,   QCU_WORK | QCU_BACK) \
 	X(119, TEXTURE_DESTROY,   texture_destroy,   USR,  NONE, QCU_UPTO(qcu_texture_destroy, object),  ALL,   none,   none,  none,   QCU_WORK) \
 	X(120, SURFACE_CREATE,    surface_create,    USR,  NONE, QCU_UPTO(qcu_surface_create, level),    ALL,   none,   none,  none,   QCU_WORK) \
 	X(121, SURFACE_DESTROY,   surface_destroy,   USR,  NONE, QCU_UPTO(qcu_surface_destroy, object),  ALL,   none,   none,  none,   QCU_WORK) \

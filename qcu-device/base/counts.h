@@ -27,6 +27,10 @@
 	X(D2D,        COUNTER, "copied_bytes_total", "direction=\"d2d\",path=\"device\"") \
 	X(MOVED_UP,   COUNTER, "moved_bytes_total", "direction=\"up\"") \
 	X(MOVED_DOWN, COUNTER, "moved_bytes_total", "direction=\"down\"") \
+	X(SWAP_OUT,   COUNTER, "swapped_bytes_total", "direction=\"out\"") \
+	X(SWAP_IN,    COUNTER, "swapped_bytes_total", "direction=\"in\"") \
+	X(AWAY,       GAUGE,   "away_bytes", "") \
+	X(STAYED,     COUNTER, "swap_refusals_total", "") \
 	X(COPIES,     COUNTER, "copies_total", "") \
 	X(LAUNCHES,   COUNTER, "launches_total", "") \
 	X(WAITS,      COUNTER, "waits_total", "") \
@@ -34,6 +38,7 @@
 	X(REGISTERED, GAUGE,   "registered_bytes", "") \
 	X(CHUNKS,     GAUGE,   "chunks", "") \
 	X(TURNS_US,   COUNTER, NULL, "") \
+	X(ROOM_US,    COUNTER, NULL, "") \
 	X(H2D,        COUNTER, NULL, "") \
 	X(D2H,        COUNTER, NULL, "") \
 	X(DEVICE,     GAUGE,   NULL, "")

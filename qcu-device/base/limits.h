@@ -59,6 +59,8 @@
 	  "what kernels have printed and the program has not fetched, for stdout and for stderr") \
 	X(HOST_MEMORY, "host-memory", BYTES, LIMIT_GIB(16), LIMIT_EACH, \
 	  "the host's memory beyond the VM's own, if the host gives each mirror a control group") \
+	X(SWAP, "swap", BYTES, LIMIT_NONE, LIMIT_NONE, \
+	  "memory of the host for GPU memory that has left the GPU (--swap)") \
 	X(KERNEL_TIME, "kernel-time", SECONDS, LIMIT_NONE, LIMIT_EACH, \
 	  "how long one kernel may run")
 /* clang-format on */

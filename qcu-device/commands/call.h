@@ -125,7 +125,9 @@ struct mirror {
 	struct watches watches;
 	struct kernel_times times;
 	struct turn_gate turns;
-	struct counts *counts; /* in the budget's usage */
+	struct swap *swap;	     /* NULL: no device memory leaves (swap/swap.h) */
+	_Atomic uint32_t swap_state; /* bits SWAP_* */
+	struct counts *counts;	     /* in the budget's usage */
 	/*
 	 * A lane holds its own lock while it carries out a command. DEVICE_RESET takes all of them.
 	 */

@@ -87,6 +87,9 @@ int mir_do_mem_info(struct call *c)
 	rc = c->m->cfg.ops->mem_info(c->m->be, c->cmd->device, &free_bytes, &total);
 	mir_pools_count(c->m);
 	left = budget_memory_left(&c->m->budget, c->cmd->device, total);
+	/* What can be made free counts as free, if it was promised. */
+	if (c->m->swap && left < total)
+		free_bytes = left;
 	c->cmd->mem_info.free = free_bytes < left ? free_bytes : left;
 	c->cmd->mem_info.total = budget_memory_total(&c->m->budget, total);
 	return rc;

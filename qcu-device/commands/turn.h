@@ -56,6 +56,9 @@ void mir_turns_begin(struct mirror *m);
 void mir_turns_stop(struct mirror *m);
 void mir_turns_fini(struct mirror *m);
 
+/* Has all work in the streams of this device ended? An error also counts as done. */
+bool mir_streams_done(struct mirror *m, unsigned int device);
+
 /* turn.c. Waits until the command may submit its work. */
 void mir_turn_wait(struct call *c, enum turns_kind kind);
 /* Mark the begin and the end of the command's work in its stream, if the VM is measured. */

@@ -19,32 +19,31 @@
 #define IDLE_NS	  50000000 /* how often it looks for an error that has ended them */
 
 /* An error also counts as done: the context has ended. */
-static bool is_stream_done(struct turn_gpu *g, struct be_stream *s)
+static bool is_stream_done(struct mirror *m, struct be_stream *s)
 {
-	return g->m->cfg.ops->stream_query(g->m->be, s) != QCU_ERR_NotReady;
+	return m->cfg.ops->stream_query(m->be, s) != QCU_ERR_NotReady;
 }
 
-static bool are_streams_done(struct turn_gpu *g)
+bool mir_streams_done(struct mirror *m, unsigned int device)
 {
-	struct mirror *m = g->m;
 	bool done = true;
 	struct handle *h;
 	uint32_t id;
 
 	for (id = 0; done && (h = handles_next(&m->handles, HANDLE_STREAM, &id)); id++) {
-		if (h->device == g->device)
-			done = is_stream_done(g, h->stream);
+		if (h->device == device)
+			done = is_stream_done(m, h->stream);
 		handles_put(&m->handles, h);
 	}
-	return done && is_stream_done(g, m->cfg.ops->stream_legacy(m->be, g->device)) &&
-	       mir_thread_streams_done(m, g->device);
+	return done && is_stream_done(m, m->cfg.ops->stream_legacy(m->be, device)) &&
+	       mir_thread_streams_done(m, device);
 }
 
 void mir_turns_await(struct mirror *m, unsigned int device)
 {
 	uint64_t end = 0;
 
-	while (mir_turn_look_again(m, device, &end) && !are_streams_done(&m->turns.gpu[device]))
+	while (mir_turn_look_again(m, device, &end) && !mir_streams_done(m, device))
 		;
 }
 
@@ -90,7 +89,7 @@ static void *settle_main(void *arg)
 		pthread_mutex_lock(&m->use[MIR_USER_TURNS].lock);
 		if (uses && now & 1 && !m->abandoned) {
 			if (atomic_load(&r->settled) != now)
-				done = are_streams_done(g);
+				done = mir_streams_done(m, g->device);
 			else if (!atomic_load(&g->open))
 				look_for_error(g);
 		}

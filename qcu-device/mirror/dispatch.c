@@ -5,6 +5,7 @@
  */
 #include "qcu-device/base/complain.h"
 #include "qcu-device/commands/commands.h"
+#include "qcu-device/commands/swap/swap.h"
 #include "qcu-device/mirror/dispatch.h"
 
 #define FUNCTION_CTL(n, name)
@@ -108,11 +109,62 @@ static int refused(const struct call *c, unsigned int traits)
 	return QCU_ERR_Success;
 }
 
+/*
+ * Lets the command into the backend when it is the VM's turn, and with its memory on the GPU.
+ * Without memory that leaves this costs one test of a number.
+ */
+static int go_in(struct call *c, unsigned int traits, struct swap_wait *w)
+{
+	int rc;
+
+	do {
+		if (traits & QCU_TURN)
+			wait_for_turn(c, traits);
+		enter_backend(c, traits);
+		if (!atomic_load_explicit(&c->m->swap_state, memory_order_relaxed) ||
+		    traits & QCU_PARKS)
+			return QCU_ERR_Success;
+		rc = mir_swap_enter(c, traits, w);
+		if (!rc)
+			return rc;
+		leave_backend(c, traits);
+		if (rc == MIR_SWAP_WAIT)
+			rc = mir_swap_wait(c, w);
+	} while (!rc);
+	return rc;
+}
+
+static void drop_holds(struct call *c)
+{
+	window_release(&c->m->window, &c->holds);
+	/* A command that parks holds none, and may have been answered by another thread. */
+	if (c->holds_memory)
+		held_release(&c->m->held, c->req->order.slot);
+	c->holds_memory = false;
+}
+
+static int carry_out(struct call *c, unsigned int traits, struct swap_wait *w)
+{
+	struct mirror *m = c->m;
+	int status = go_in(c, traits, w);
+
+	if (status)
+		return status;
+	if (c->cmd->tid && !(traits & (QCU_ANY_DEVICE | QCU_LOOKS)))
+		budget_uses(&m->budget, c->cmd->device);
+	status = functions[c->cmd->op](c);
+	if (c->waited && !status && c->cmd->tid && !(traits & (QCU_PARKS | QCU_ALONE)))
+		status = mir_watch_error(m);
+	leave_backend(c, traits);
+	return status;
+}
+
 bool mir_dispatch(void *mirror, struct mir_request *req)
 {
 	struct mirror *m = mirror;
 	struct qCUcmd *cmd = &req->cmd;
 	unsigned int traits = qcu_rule(cmd->op)->traits;
+	struct swap_wait room = {0};
 	struct call c;
 	bool exits = cmd->op == QCU_OP_THREAD_EXIT, posted = cmd->flags & QCU_F_POSTED;
 	uint64_t began = m->cfg.trace ? spin_clock() : 0;
@@ -127,20 +179,16 @@ bool mir_dispatch(void *mirror, struct mir_request *req)
 	complain_command(mir_op_name(cmd->op));
 	status = refused(&c, traits);
 	if (!status) {
-		if (traits & QCU_TURN)
-			wait_for_turn(&c, traits);
-		enter_backend(&c, traits);
-		if (cmd->tid && !(traits & (QCU_ANY_DEVICE | QCU_LOOKS)))
-			budget_uses(&m->budget, cmd->device);
-		status = functions[cmd->op](&c);
-		if (c.waited && !status && cmd->tid && !(traits & (QCU_PARKS | QCU_ALONE)))
-			status = mir_watch_error(m);
-		leave_backend(&c, traits);
+		status = carry_out(&c, traits, &room);
+		while (status == QCU_ERR_MemoryAllocation && m->swap &&
+		       mir_swap_make_room(&c, &room)) {
+			drop_holds(&c);
+			status = carry_out(&c, traits, &room);
+		}
+		if (m->swap && !(traits & QCU_PARKS))
+			mir_swap_done(&c, &room);
 	}
-	window_release(&m->window, &c.holds);
-	/* A command that parks holds none, and may have been answered by another thread. */
-	if (c.holds_memory)
-		held_release(&m->held, req->order.slot);
+	drop_holds(&c);
 	if (status == MIR_RULE_BROKEN)
 		complain("the guest names memory that it may not");
 	complain_command(NULL);

@@ -10,6 +10,7 @@
 
 #include "qcu-device/base/complain.h"
 #include "qcu-device/commands/commands.h"
+#include "qcu-device/commands/swap/swap.h"
 #include "qcu-device/libs/libs.h"
 #include "qcu-device/mirror/dispatch.h"
 #include "qcu-device/mirror/mirror.h"
@@ -266,6 +267,11 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 	m->window.unplaced_ctx = m;
 	use_counts(m);
 
+	if (!mir_swap_prepare(m)) {
+		complain("no memory for a mirror");
+		rc = -ENOMEM;
+		goto fail_open;
+	}
 	window_lend(&m->window);
 	rc = cfg->ops->open(&m->be, &m->cfg.options);
 	if (!rc && window_take_back(&m->window)) {
@@ -305,6 +311,7 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 		    take_lane, give_lane);
 	m->order.lanes = m->lanes;
 	mir_turns_begin(m);
+	mir_swap_begin(m);
 	*out = m;
 	return 0;
 
@@ -314,6 +321,7 @@ fail_lanes:
 	staging_fini(&m->staging);
 	cfg->ops->close(m->be);
 fail_open:
+	mir_swap_fini(m);
 	window_fini(&m->window);
 fail_window:
 	mir_results_fini(m);
@@ -347,6 +355,7 @@ void mir_begin(struct mirror *m, unsigned int session, uint32_t guest_pid)
 	budget_program(&m->budget, guest_pid);
 	use_counts(m);
 	mir_turns_begin(m);
+	mir_swap_session(m);
 }
 
 /* Releases the streams that wait for the guest. */
@@ -363,6 +372,7 @@ static void end_waits(struct mirror *m)
 void mir_abandon(struct mirror *m)
 {
 	atomic_store(&m->abandoned, true);
+	mir_swap_stop(m);
 	mir_turns_stop(m);
 	end_waits(m);
 	mir_watches_end(m);
@@ -375,10 +385,12 @@ void mir_abandon(struct mirror *m)
 
 void mir_destroy(struct mirror *m)
 {
+	mir_swap_stop(m);
 	mir_turns_stop(m);
 	end_waits(m);
 	mir_moves_end(m);
 	lanes_destroy(m->lanes);
+	mir_swap_join(m);
 	mir_turns_fini(m);
 	carriers_fini(&m->carriers);
 	mir_watches_fini(m);
@@ -396,7 +408,9 @@ void mir_destroy(struct mirror *m)
 	lib_unload(m);
 	mir_results_fini(m);
 	window_fini(&m->window);
+	mir_swap_end(m);
 	m->cfg.ops->close(m->be);
+	mir_swap_fini(m);
 	mir_graphs_fini(m);
 	mir_host_calls_fini(m);
 	held_fini(&m->held);

@@ -34,6 +34,19 @@ struct turns_orders {
 	_Atomic uint64_t had_ns[TURNS_KINDS], waited_ns[TURNS_KINDS];
 	/* How many looks have seen work of other VMs under way, too. */
 	_Atomic uint32_t crowded;
+	/*
+	 * Memory (room.h). If the GPU's memory is what the broker says (`memory` is not 0), a
+	 * session takes none before its request has been granted.
+	 */
+	_Atomic uint64_t memory;
+	_Atomic uint64_t most;	 /* what one program may have of it; 0: not known */
+	_Atomic uint32_t leaves; /* raised with each order to leave; a futex */
+	struct turns_room {
+		/* The number of the last request that was answered, and TURNS_GRANTED; a futex. */
+		_Atomic uint32_t answer;
+		_Atomic uint32_t number; /* of the last order to leave */
+		_Atomic uint64_t bytes;	 /* that should leave */
+	} room[TURNS_SESSIONS];
 };
 
 /*
@@ -46,6 +59,20 @@ struct turns_progress {
 	_Atomic uint32_t begun, done;
 };
 
+#define TURNS_GRANTED 0x80000000u
+
+/* Memory of a session. Bytes, if nothing else is said. */
+struct turns_memory {
+	_Atomic uint64_t held;	    /* on the GPU, or granted and not taken yet */
+	_Atomic uint64_t fixed;	    /* of these: cannot leave, as far as is known */
+	_Atomic uint64_t away;	    /* has left */
+	_Atomic uint64_t need;	    /* it waits for so much more */
+	_Atomic uint64_t worked_ns; /* when its last command came, by CLOCK_MONOTONIC */
+	_Atomic uint64_t left;	    /* by the order `number` so far */
+	_Atomic uint32_t ask;	    /* number of the request, without TURNS_GRANTED */
+	_Atomic uint32_t number;    /* the order that has been carried out */
+};
+
 /* One page for each session and GPU. */
 struct turns_report {
 	_Alignas(TURNS_PAGE) _Atomic uint32_t live; /* a session has it */
@@ -54,6 +81,7 @@ struct turns_report {
 	/* What had been submitted before `measured` took this value is done. */
 	_Atomic uint32_t settled;
 	struct turns_progress slot[TURNS_SLOTS];
+	struct turns_memory memory;
 };
 
 _Static_assert(sizeof(struct turns_orders) == TURNS_PAGE, "a page");
@@ -90,6 +118,8 @@ struct turns_hello {
 	uint32_t gpu;	      /* which page of the orders, and which pages of the reports */
 	uint32_t weight, max; /* as in struct turns_vm */
 	uint32_t interactive;
+	uint32_t moves;	       /* its memory can leave */
+	uint64_t resident;     /* bytes that it always may have on the GPU */
 	char name[TURNS_NAME]; /* of the VM, NUL at its end */
 };
 

@@ -20,6 +20,7 @@
 #include "qcu-device/mirror/mirror.h"
 #include "qcu-device/base/spin.h"
 #include "qcu-library/link/link.h"
+#include "tests/transport/evict.h"
 #include "tests/transport/populate.h"
 #include "tests/transport/settings.h"
 #include "tests/transport/user_memory.h"
@@ -145,6 +146,7 @@ int qcul_transport_open(struct qcu_hello *hello)
 		return QCU_ERR_NoDevice;
 	if (qcul_env_bytes("QCU_LOOPBACK_GPUS", &n))
 		cfg.options.gpus = (unsigned int)n;
+	evict_setup(&cfg);
 	loopback_join_others(&cfg);
 	loopback_share(&cfg);
 	if (mir_create(&mirror, &cfg) < 0) {
@@ -345,6 +347,7 @@ static bool send(struct job *job, struct wait *w)
 	job->wait = w;
 	job->req.done = done;
 	atomic_fetch_add(&w->pending, 1);
+	evict_now_and_then(mirror);
 	job->sent = mir_submit(mirror, &job->req);
 	if (!job->sent) {
 		atomic_store(&ended, true);
@@ -783,6 +786,7 @@ static int post_one(struct poster *p, const struct qCUcmd *cmd)
 	p->count++;
 	p->refused = false;
 	fetch_ahead(p);
+	evict_now_and_then(mirror);
 	if (mir_submit(mirror, &post->job.req)) {
 		if (p->refused) {
 			/* The post that was here before may be the last one that has ended. */

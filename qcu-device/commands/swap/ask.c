@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What a mirror and the broker say to each other about memory (swap.h). The broker's side lies in
+ * memory that this process can only read; what this side says is a claim, and no more.
+ */
+#define _GNU_SOURCE /* syscall */
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "qcu-device/commands/commands.h"
+#include "qcu-device/commands/swap/swap.h"
+
+#define RETRY_NS  50000000	/* no sleep before an answer is longer */
+#define IDLE_S	  1		/* no sleep before an order is longer */
+#define BROKEN_NS 5000000000ull /* a broker that has not looked for so long is not waited for */
+
+static struct turn_gpu *turn_of(const struct swap_gpu *g)
+{
+	return &g->m->turns.gpu[g->device];
+}
+
+static struct turns_memory *claims_of(const struct swap_gpu *g)
+{
+	return &mir_turn_report(turn_of(g))->memory;
+}
+
+static const struct turns_room *room_of(const struct swap_gpu *g)
+{
+	return &mir_turn_orders(turn_of(g))->room[g->m->cfg.session];
+}
+
+static bool has_broker(const struct swap_gpu *g)
+{
+	return g->device < g->m->turns.gpus;
+}
+
+/*
+ * Device memory that is host memory never runs out, so the broker says how much there is. Until it
+ * has looked nothing is granted.
+ */
+static bool is_ledger(const struct swap_gpu *g)
+{
+	const struct turns_orders *o;
+
+	if (!has_broker(g) || !g->m->cfg.ops->memory)
+		return false;
+	o = mir_turn_orders(turn_of(g));
+	return atomic_load(&o->memory) || !atomic_load(&o->looks);
+}
+
+static uint64_t count_away(const struct swap_gpu *g)
+{
+	return g->m->cfg.ops->mem_away(g->m->be, g->device);
+}
+
+static uint64_t count_held(const struct swap_gpu *g)
+{
+	uint64_t all, away;
+
+	if (g->m->cfg.ops->memory)
+		return atomic_load(&g->held);
+	all = atomic_load(&g->m->budget.usage->memory[g->device]);
+	away = count_away(g);
+	return all > away ? all - away : 0;
+}
+
+bool mir_swap_resident(void *mirror, unsigned int device, int64_t bytes)
+{
+	struct mirror *m = mirror;
+	struct swap_gpu *g = m->swap ? &m->swap->gpu[device] : NULL;
+	uint64_t now;
+
+	if (!g)
+		return true;
+	now = atomic_fetch_add(&g->held, (uint64_t)bytes) + (uint64_t)bytes;
+	if (bytes < 0 || !is_ledger(g) || now <= atomic_load(&g->granted))
+		return true;
+	atomic_fetch_sub(&g->held, (uint64_t)bytes);
+	return false;
+}
+
+/* The caller holds g->ask. */
+static void tell_held(struct swap_gpu *g, uint64_t granted)
+{
+	struct turns_memory *t = claims_of(g);
+	uint64_t away = count_away(g);
+
+	atomic_store(&g->granted, granted);
+	atomic_store(&t->away, away);
+	atomic_store(&t->held, granted);
+	atomic_store(&g->m->counts->n[COUNT_AWAY], away);
+}
+
+/* What was granted and is not used goes back. */
+void mir_swap_tell(struct swap_gpu *g)
+{
+	if (!has_broker(g) || pthread_mutex_trylock(&g->ask))
+		return;
+	if (!atomic_load(&g->asking))
+		tell_held(g, count_held(g));
+	pthread_mutex_unlock(&g->ask);
+}
+
+bool mir_swap_fits(struct swap_gpu *g, uint64_t bytes)
+{
+	uint64_t granted = atomic_load(&g->granted);
+
+	return !is_ledger(g) || (bytes <= granted && count_held(g) <= granted - bytes);
+}
+
+static void sleep_while(const _Atomic uint32_t *word, uint32_t is, const struct timespec *t)
+{
+	syscall(SYS_futex, word, FUTEX_WAIT, is, t, NULL, 0);
+}
+
+/* Waits for the answer to this request. */
+static uint32_t wait_for_answer(struct swap_gpu *g, uint32_t number, uint64_t until_ns)
+{
+	const struct timespec pause = {.tv_nsec = RETRY_NS};
+	const struct turns_orders *o = mir_turn_orders(turn_of(g));
+	const _Atomic uint32_t *word = &room_of(g)->answer;
+	uint32_t answer, looks = atomic_load(&o->looks), now;
+	uint64_t since = spin_clock();
+
+	for (;;) {
+		answer = atomic_load(word);
+		if ((answer & ~TURNS_GRANTED) == number)
+			return answer;
+		now = atomic_load(&o->looks);
+		if (now != looks)
+			since = spin_clock();
+		looks = now;
+		if (atomic_load(&g->m->swap->stop) || spin_clock() > until_ns ||
+		    spin_clock() - since > BROKEN_NS)
+			return 0;
+		eventfd_write(g->m->turns.view.bell, 1);
+		sleep_while(word, answer, &pause);
+	}
+}
+
+bool mir_swap_ask(struct swap_gpu *g, uint64_t bytes, uint64_t until_ns)
+{
+	struct turns_memory *t;
+	uint64_t granted;
+	uint32_t number;
+	bool room;
+
+	if (!has_broker(g))
+		return false;
+	t = claims_of(g);
+	pthread_mutex_lock(&g->ask);
+	granted = count_held(g);
+	if (is_ledger(g) && atomic_load(&g->granted) > granted)
+		granted = atomic_load(&g->granted);
+	tell_held(g, granted);
+	number = (atomic_load(&room_of(g)->answer) + 1) & ~TURNS_GRANTED;
+	if (!number)
+		number = 1;
+	atomic_store(&t->need, bytes);
+	atomic_store(&t->ask, number);
+	room = wait_for_answer(g, number, until_ns) & TURNS_GRANTED;
+	if (room && is_ledger(g))
+		tell_held(g, granted + bytes);
+	atomic_store(&t->need, 0);
+	pthread_mutex_unlock(&g->ask);
+	return room;
+}
+
+uint64_t mir_swap_order(struct swap_gpu *g, uint32_t *number)
+{
+	const struct turns_room *r = room_of(g);
+
+	*number = atomic_load(&r->number);
+	return *number == atomic_load(&claims_of(g)->number) ? 0 : atomic_load(&r->bytes);
+}
+
+void mir_swap_answer(struct swap_gpu *g, uint32_t number, uint64_t left, bool done)
+{
+	struct turns_memory *t = claims_of(g);
+	uint64_t movable, held;
+
+	atomic_store(&t->left, left);
+	if (!done)
+		return;
+	mir_swap_tell(g);
+	held = count_held(g);
+	movable = g->m->cfg.ops->mem_movable(g->m->be, g->device);
+	atomic_store(&t->fixed, held > movable ? held - movable : 0);
+	atomic_store(&t->number, number);
+	eventfd_write(g->m->turns.view.bell, 1);
+}
+
+void mir_swap_sleep(struct swap_gpu *g)
+{
+	const struct timespec idle = {.tv_sec = IDLE_S};
+	const _Atomic uint32_t *word = &mir_turn_orders(turn_of(g))->leaves;
+	uint32_t is = atomic_load(word), number;
+
+	if (!mir_swap_order(g, &number))
+		sleep_while(word, is, &idle);
+}
+
+void mir_swap_wake(struct swap_gpu *g)
+{
+	syscall(SYS_futex, &mir_turn_orders(turn_of(g))->leaves, FUTEX_WAKE, INT_MAX, NULL, NULL,
+		0);
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Lets device memory leave (swap.h). All commands are kept out of the backend meanwhile, as a reset
+ * of the device does. The GPU's work must have ended. If it does not within CLOSE_NS (it may wait
+ * for the program, or for a command that is kept out), the memory stays.
+ */
+#include <time.h>
+
+#include "qcu-device/base/complain.h"
+#include "qcu-device/commands/commands.h"
+#include "qcu-device/commands/swap/swap.h"
+
+#define CLOSE_NS 100000000ull /* commands are kept out so long before memory begins to leave */
+#define LOOK_NS	 100000
+#define PORTION	 (1ull << 30) /* the broker hears of each */
+#define TRIM	 10	      /* what is kept is unmapped after so many sleeps */
+
+static void pause_ns(long ns)
+{
+	struct timespec t = {.tv_nsec = ns};
+
+	nanosleep(&t, NULL);
+}
+
+static void open_again(struct mirror *m)
+{
+	pthread_mutex_lock(&m->swap->lock);
+	atomic_fetch_and(&m->swap_state, ~SWAP_CLOSED);
+	pthread_cond_broadcast(&m->swap->opened);
+	pthread_mutex_unlock(&m->swap->lock);
+}
+
+static void give_locks(struct mirror *m, unsigned int n)
+{
+	while (n)
+		pthread_mutex_unlock(&m->use[--n].lock);
+}
+
+/*
+ * Takes the locks of all users of the backend. It never waits for one while it holds others: who
+ * has it may be waiting for them.
+ */
+static bool take_locks(struct mirror *m, uint64_t until)
+{
+	unsigned int i;
+
+	for (;;) {
+		for (i = 0; i < MIR_USERS && !pthread_mutex_trylock(&m->use[i].lock); i++)
+			;
+		if (i == MIR_USERS)
+			return true;
+		give_locks(m, i);
+		if (spin_clock() > until || atomic_load(&m->swap->stop))
+			return false;
+		pause_ns(LOOK_NS);
+	}
+}
+
+/* Looks only at devices that the program has used: a look would make a context. */
+static bool is_work_done(struct mirror *m, uint64_t until)
+{
+	uint64_t used = atomic_load(&m->budget.usage->devices);
+	unsigned int i;
+
+	for (i = 0; i < m->devices; i++) {
+		while (used >> i & 1 && !mir_streams_done(m, i)) {
+			if (spin_clock() > until || atomic_load(&m->swap->stop))
+				return false;
+			pause_ns(LOOK_NS);
+		}
+	}
+	for (i = 0; i < m->devices; i++)
+		if (used >> i & 1 && m->cfg.ops->device_sync(m->be, i))
+			return false;
+	return true;
+}
+
+/* The caller holds all locks. */
+static uint64_t leave_now(struct mirror *m, unsigned int device, uint64_t want, const char **why)
+{
+	uint64_t left = 0;
+	int rc = m->cfg.ops->mem_leave(m->be, device, want, &m->swap->store.be, &left);
+
+	if (rc)
+		*why = "the backend cannot move it";
+	else if (left < want)
+		*why = "the store is full, or the rest cannot leave";
+	if (m->cfg.ops->mem_away(m->be, device))
+		atomic_fetch_or(&m->swap_state, SWAP_AWAY);
+	count_add(m->counts, COUNT_SWAP_OUT, left);
+	return left;
+}
+
+uint64_t mir_swap_leave(struct mirror *m, unsigned int device, uint64_t want, const char **why)
+{
+	struct swap *s = m->swap;
+	uint64_t until = spin_clock() + CLOSE_NS, left = 0;
+
+	*why = "the session ends";
+	pthread_mutex_lock(&s->mover);
+	if (atomic_load(&s->stop))
+		goto out;
+	pthread_mutex_lock(&s->lock);
+	atomic_fetch_or(&m->swap_state, SWAP_CLOSED);
+	pthread_mutex_unlock(&s->lock);
+	*why = "commands are under way";
+	if (take_locks(m, until)) {
+		*why = "its work does not end";
+		if (atomic_load(&m->abandoned))
+			*why = "the session ends";
+		else if (is_work_done(m, until)) {
+			*why = NULL;
+			left = leave_now(m, device, want, why);
+		}
+		give_locks(m, MIR_USERS);
+	}
+	open_again(m);
+	if (*why)
+		count_add(m->counts, COUNT_STAYED, 1);
+out:
+	pthread_mutex_unlock(&s->mover);
+	return left;
+}
+
+static void carry_out(struct swap_gpu *g, uint32_t number, uint64_t want)
+{
+	const char *why = NULL;
+	uint64_t left = 0;
+
+	while (left < want && !why && !atomic_load(&g->m->swap->stop)) {
+		uint64_t part = want - left < PORTION ? want - left : PORTION;
+
+		left += mir_swap_leave(g->m, g->device, part, &why);
+		mir_swap_answer(g, number, left, false);
+	}
+	if (why)
+		complain("%llu of %llu bytes have left the GPU: %s", (unsigned long long)left,
+			 (unsigned long long)want, why);
+	mir_swap_answer(g, number, left, true);
+}
+
+void *mir_swap_serve(void *arg)
+{
+	struct swap_gpu *g = arg;
+	uint32_t number;
+	uint64_t want;
+
+	while (!atomic_load(&g->m->swap->stop)) {
+		want = mir_swap_order(g, &number);
+		if (want) {
+			carry_out(g, number, want);
+			continue;
+		}
+		mir_swap_sleep(g);
+		store_trim(&g->m->swap->store, TRIM);
+	}
+	return NULL;
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Device memory that leaves at random moments:
+ *
+ * - QCU_LOOPBACK_EVICT=N: some of it leaves once in N requests, by chance; all of it one time in
+ *   two. At the end, QCU_LOOPBACK_EVICT_COUNT names a file that gets the number of bytes that left.
+ * - QCU_LOOPBACK_SWAP=BYTES: it leaves when others need it, to at most so much host memory.
+ */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "qcu-device/base/limits.h"
+#include "qcu-device/commands/swap/swap.h"
+#include "tests/transport/evict.h"
+
+static _Atomic uint64_t chance, moved;
+static unsigned long every;
+
+static void tell_moved(void)
+{
+	const char *path = getenv("QCU_LOOPBACK_EVICT_COUNT");
+	FILE *f = path ? fopen(path, "a") : NULL;
+
+	if (!f)
+		return;
+	fprintf(f, "%llu\n", (unsigned long long)atomic_load(&moved));
+	fclose(f);
+}
+
+void evict_setup(struct mir_config *cfg)
+{
+	static struct limits limits;
+	const char *text = getenv("QCU_LOOPBACK_EVICT"), *swap = getenv("QCU_LOOPBACK_SWAP");
+
+	every = text && *text ? strtoul(text, NULL, 10) : 0;
+	cfg->options.movable = every || (swap && *swap);
+	if (swap && *swap) {
+		limits.session[LIMIT_SWAP] = strtoull(swap, NULL, 10);
+		cfg->limits = &limits;
+	}
+	if (every && !atomic_exchange(&chance, every))
+		atexit(tell_moved);
+}
+
+static uint64_t next_chance(void)
+{
+	uint64_t old = atomic_load(&chance), x;
+
+	do {
+		x = old * 6364136223846793005ull + 1442695040888963407ull;
+	} while (!atomic_compare_exchange_weak(&chance, &old, x));
+	return x >> 33;
+}
+
+void evict_now_and_then(struct mirror *m)
+{
+	uint64_t want = UINT64_MAX;
+	const char *why;
+	unsigned int i;
+
+	if (!every || !m->swap || next_chance() % every)
+		return;
+	if (next_chance() % 2)
+		want = 1 + next_chance() % (4 << 20);
+	for (i = 0; i < m->devices; i++)
+		atomic_fetch_add(&moved, mir_swap_leave(m, i, want, &why));
+}
