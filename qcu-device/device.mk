@@ -43,7 +43,7 @@ $(MIRROR_LIB): $(MIRROR_SRCS:%.c=$(B)/%.o) $(LIBS_MADE)
 # The broker of a GPU.
 SHARE := $(B)/qcu-device/qcu-share
 PARTS += $(SHARE)
-$(SHARE): $(addprefix $(B)/qcu-device/turns/,broker.o keeper.o share.o turns.o) $(B)/qcu-device/base/spin.o
+$(SHARE): $(addprefix $(B)/qcu-device/turns/,broker.o keeper.o room.o share.o turns.o) $(B)/qcu-device/base/spin.o
 	$(RUN) $(CC) $(LDFLAGS) -o $@ $^
 
 # QEMU's own libvhost-user, for which no QEMU is built. Only the script knows where it is, so the files are

@@ -26,6 +26,7 @@
 #include "qcu-device/base/spin.h"
 #include "qcu-device/turns/broker.h"
 #include "qcu-device/turns/pages.h"
+#include "qcu-device/turns/room.h"
 
 #define FILES	  3 /* orders, reports, bell */
 #define HELLO_NS  2000000000ull
@@ -50,6 +51,8 @@ struct connection {
 
 static struct broker {
 	struct turns turns;
+	struct room room;
+	bool rung; /* since the last look at who needs room */
 	struct connection c[TURNS_VMS + PENDING];
 	unsigned int vms;
 	int poll, listener, timer;
@@ -183,6 +186,93 @@ static void look(void)
 	start_tick(next > began ? next : began);
 }
 
+/* ---- memory ---- */
+
+static void read_claims(unsigned int vm)
+{
+	const struct connection *c = &broker.c[vm];
+	unsigned int s;
+
+	for (s = 1; s < TURNS_SESSIONS; s++) {
+		const struct turns_memory *m = &c->reports[s].memory;
+		struct room_claim claim = {
+			.live = atomic_load_explicit(&c->reports[s].live, memory_order_relaxed),
+			/* The number comes before what was written earlier. */
+			.ask = atomic_load(&m->ask) & ~TURNS_GRANTED,
+			.number = atomic_load(&m->number),
+			.held = atomic_load(&m->held),
+			.fixed = atomic_load(&m->fixed),
+			.away = atomic_load(&m->away),
+			.need = atomic_load(&m->need),
+			.left = atomic_load(&m->left),
+			.worked_ns = atomic_load(&m->worked_ns),
+			.told = atomic_load(&c->orders->room[s].number),
+		};
+
+		room_claim(&broker.room, vm, s, &claim);
+	}
+}
+
+static void write_answers(unsigned int vm)
+{
+	struct turns_orders *o = broker.c[vm].orders;
+	bool ordered = false;
+	unsigned int s;
+
+	for (s = 1; s < TURNS_SESSIONS; s++) {
+		const struct room_program *p = &broker.room.vm[vm].program[s];
+		struct turns_room *to = &o->room[s];
+
+		if (p->live && p->ordered && atomic_load(&to->number) != p->number) {
+			atomic_store(&to->bytes, p->bytes);
+			atomic_store(&to->number, p->number);
+			ordered = true;
+		}
+		if (p->live && p->answer && !p->asks)
+			set_word(&to->answer, p->answer | (p->yes ? TURNS_GRANTED : 0));
+	}
+	if (ordered)
+		set_word(&o->leaves, atomic_load(&o->leaves) + 1);
+}
+
+static void look_at_room(void)
+{
+	uint64_t now = spin_clock();
+	unsigned int i;
+
+	if (!broker.rung && (!broker.room.waits || now - broker.room.looked_ns < ROOM_TICK))
+		return;
+	broker.rung = false;
+	for (i = 0; i < broker.room.top; i++)
+		if (broker.room.vm[i].moves)
+			read_claims(i);
+	room_look(&broker.room, now);
+	for (i = 0; i < broker.room.top; i++)
+		if (broker.room.vm[i].moves)
+			write_answers(i);
+}
+
+/* What a VM may have depends on what others are guaranteed. */
+static void tell_memory(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < broker.room.top; i++) {
+		if (!broker.room.vm[i].moves)
+			continue;
+		atomic_store(&broker.c[i].orders->most, room_most(&broker.room, i));
+		atomic_store(&broker.c[i].orders->memory, broker.room.memory);
+	}
+}
+
+static void look_at_all(void)
+{
+	look_at_room();
+	look();
+	if (broker.room.waits)
+		start_tick(ROOM_TICK);
+}
+
 static void handle_tick(void)
 {
 	uint64_t times;
@@ -197,7 +287,7 @@ static void handle_tick(void)
 		broker.c[i].deaf = false;
 		watch_fd(EPOLL_CTL_MOD, broker.c[i].bell, BELL, i, true);
 	}
-	look();
+	look_at_all();
 }
 
 static void hear_bell(unsigned int i)
@@ -208,7 +298,8 @@ static void hear_bell(unsigned int i)
 		return;
 	broker.c[i].deaf = true;
 	broker.c[i].quiet = false;
-	look();
+	broker.rung = true;
+	look_at_all();
 	start_tick(TURNS_TICK);
 }
 
@@ -221,6 +312,9 @@ static void close_connection(unsigned int i)
 	close(c->sock);
 	if (i < TURNS_VMS) {
 		turns_remove(&broker.turns, i);
+		room_remove(&broker.room, i);
+		tell_memory();
+		broker.rung = true; /* its memory is free */
 		munmap(c->orders, TURNS_PAGE);
 		munmap((void *)(uintptr_t)c->reports, TURNS_SESSIONS * TURNS_PAGE);
 		close(c->bell);
@@ -268,7 +362,7 @@ static bool is_good_hello(const struct turns_hello *h)
 		if (h->name[i] <= ' ' || h->name[i] > '~')
 			return false;
 	return h->gpu < TURNS_GPUS && h->weight >= 1 && h->weight <= TURNS_WEIGHT_MAX &&
-	       h->max <= 100 && h->interactive <= 1 && n && n < sizeof(h->name);
+	       h->max <= 100 && h->interactive <= 1 && h->moves <= 1 && n && n < sizeof(h->name);
 }
 
 static bool map_pages(struct connection *c, const struct turns_hello *h, const int *fd)
@@ -303,21 +397,39 @@ static bool add_vm(unsigned int from, const struct turns_hello *h, const int *fd
 	i = turns_add(&broker.turns, h->weight, h->max, h->interactive);
 	c.bell = fd[2];
 	strcpy(c.name, h->name);
-	if (i == TURNS_NONE || !watch_fd(EPOLL_CTL_ADD, c.bell, BELL, i, true) ||
+	if (i == TURNS_NONE || !room_add(&broker.room, i, h->moves, h->resident) ||
+	    !watch_fd(EPOLL_CTL_ADD, c.bell, BELL, i, true) ||
 	    !watch_fd(EPOLL_CTL_MOD, c.sock, SOCKET, i, false)) {
-		if (i != TURNS_NONE)
+		if (i != TURNS_NONE) {
 			turns_remove(&broker.turns, i);
+			room_remove(&broker.room, i);
+		}
 		munmap(c.orders, TURNS_PAGE);
 		munmap((void *)(uintptr_t)c.reports, TURNS_SESSIONS * TURNS_PAGE);
 		return false;
 	}
 	broker.c[i] = c;
+	tell_memory();
 	broker.c[from] = (struct connection){.sock = -1, .bell = -1};
 	broker.vms++;
 	close(fd[0]);
 	close(fd[1]);
-	look();
+	look_at_all();
 	return true;
+}
+
+/* As the VM's programs claim. */
+static uint64_t sum_memory(unsigned int vm, bool away)
+{
+	const struct connection *c = &broker.c[vm];
+	uint64_t sum = 0;
+	unsigned int s;
+
+	for (s = 1; s < TURNS_SESSIONS; s++)
+		if (atomic_load(&c->reports[s].live))
+			sum += atomic_load(away ? &c->reports[s].memory.away
+						: &c->reports[s].memory.held);
+	return sum;
 }
 
 static void tell_shares(int sock)
@@ -335,14 +447,18 @@ static void tell_shares(int sock)
 			continue;
 		n += (size_t)snprintf(text + n, sizeof(text) - n,
 				      "%s weight %u max %u %s %s gpu_ms %llu waited_ms %llu up_ms "
-				      "%llu down_ms %llu\n",
+				      "%llu down_ms %llu held_mib %llu away_mib %llu "
+				      "resident_mib %llu\n",
 				      broker.c[i].name, v->weight, v->max,
 				      v->interactive ? "interactive" : "batch",
 				      words[v->order[TURNS_GPU]],
 				      (unsigned long long)s[TURNS_GPU].had_ns / 1000000,
 				      (unsigned long long)s[TURNS_GPU].waited_ns / 1000000,
 				      (unsigned long long)s[TURNS_UP].had_ns / 1000000,
-				      (unsigned long long)s[TURNS_DOWN].had_ns / 1000000);
+				      (unsigned long long)s[TURNS_DOWN].had_ns / 1000000,
+				      (unsigned long long)sum_memory(i, false) >> 20,
+				      (unsigned long long)sum_memory(i, true) >> 20,
+				      (unsigned long long)broker.room.vm[i].resident >> 20);
 	}
 	(void)!send(sock, text, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
@@ -389,7 +505,7 @@ static void hear_socket(unsigned int i)
 	while (files)
 		close(fd[--files]);
 	close_connection(i);
-	look();
+	look_at_all();
 }
 
 static void drop_silent(void)
@@ -416,13 +532,14 @@ static void handle_event(const struct epoll_event *e)
 		hear_bell(i);
 }
 
-bool broker_serve(int listener, uid_t owner, unsigned int idle_seconds)
+bool broker_serve(int listener, uid_t owner, unsigned int idle_seconds, uint64_t memory)
 {
 	struct epoll_event e[EVENTS];
 	unsigned int i;
 	int n, k;
 
 	turns_init(&broker.turns);
+	room_init(&broker.room, memory);
 	for (i = 0; i < TURNS_VMS + PENDING; i++)
 		broker.c[i].sock = broker.c[i].bell = -1;
 	broker.listener = listener;

@@ -4,12 +4,14 @@
 #define QCU_TURNS_BROKER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /*
- * Serves the keepers that connect to `listener`, of type SOCK_SEQPACKET, and that belong to root or
- * the owner. Returns when there has been no VM for so many seconds; 0: never.
+ * memory: bytes of the GPU, if programs must ask before they take any (software GPU); 0: they ask
+ * when it is full. Serves the keepers that connect to `listener`, of type SOCK_SEQPACKET, and that
+ * belong to root or the owner. Returns when there has been no VM for so many seconds; 0: never.
  */
-bool broker_serve(int listener, uid_t owner, unsigned int idle_seconds);
+bool broker_serve(int listener, uid_t owner, unsigned int idle_seconds, uint64_t memory);
 
 #endif

@@ -83,6 +83,7 @@ static void free_orders(struct turns_orders *o)
 
 	atomic_store(&o->measured, measured + (measured & 1));
 	syscall(SYS_futex, &o->measured, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	/* Who waits for room hears of the next broker, or of none in time. */
 	for (k = 0; k < TURNS_KINDS; k++) {
 		atomic_store(&o->order[k], TURNS_FREE);
 		syscall(SYS_futex, &o->order[k], FUTEX_WAKE, INT_MAX, NULL, NULL, 0);

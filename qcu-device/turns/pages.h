@@ -118,7 +118,8 @@ struct turns_hello {
 	uint32_t gpu;	      /* which page of the orders, and which pages of the reports */
 	uint32_t weight, max; /* as in struct turns_vm */
 	uint32_t interactive;
-	uint32_t moves;	       /* its memory can leave */
+	uint32_t moves; /* its memory can leave */
+	uint32_t rsvd;
 	uint64_t resident;     /* bytes that it always may have on the GPU */
 	char name[TURNS_NAME]; /* of the VM, NUL at its end */
 };

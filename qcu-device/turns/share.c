@@ -25,10 +25,11 @@
 #define EXIT_USAGE 2
 #define NOBODY	   65534u
 #define ANSWER_MS  5000
-#define FILES_MAX  4096 /* four for each VM */
+#define MEMORY_MAX (1ul << 30) /* MiB */
+#define FILES_MAX  4096	       /* four for each VM */
 
 static const char usage[] =
-	"usage: qcu-share --gpu NAME [--folder DIR] [--idle SECONDS]\n"
+	"usage: qcu-share --gpu NAME [--folder DIR] [--idle SECONDS] [--memory MIB]\n"
 	"       qcu-share --gpu NAME [--folder DIR] --status\n"
 	"\n"
 	"Tells the VMs of one GPU whose turn it is. qcu-device starts it when it is needed.\n"
@@ -36,6 +37,7 @@ static const char usage[] =
 	"  --gpu NAME      which GPU: its UUID as nvidia-smi -L shows it, or soft\n"
 	"  --folder DIR    where its socket lies (/run/qcuda/share)\n"
 	"  --idle SECONDS  end after so long without a VM, 1 to 86400 (never)\n"
+	"  --memory MIB    memory that all VMs of the software GPU have together (no bound)\n"
 	"  --status        print what each VM has had, and end\n"
 	"  --version, --help\n";
 
@@ -80,7 +82,7 @@ static bool give_up_root(void)
 			     !setresuid(NOBODY, NOBODY, NOBODY));
 }
 
-static int serve(const char *folder, const char *gpu, unsigned int idle)
+static int serve(const char *folder, const char *gpu, unsigned int idle, uint64_t memory)
 {
 	struct rlimit files = {FILES_MAX, FILES_MAX};
 	uid_t owner = geteuid();
@@ -103,7 +105,8 @@ static int serve(const char *folder, const char *gpu, unsigned int idle)
 		return complain_and_fail(gpu);
 	if (!give_up_root())
 		return complain_and_fail("root's rights cannot be given up");
-	return broker_serve(listener, owner, idle) ? EXIT_SUCCESS : complain_and_fail("epoll");
+	return broker_serve(listener, owner, idle, memory) ? EXIT_SUCCESS
+							   : complain_and_fail("epoll");
 }
 
 static int ask(const char *folder, const char *gpu)
@@ -139,16 +142,13 @@ static bool is_good_name(const char *name)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"gpu", required_argument, NULL, 'g'},
-		{"folder", required_argument, NULL, 'f'},
-		{"idle", required_argument, NULL, 'i'},
-		{"status", no_argument, NULL, 's'},
-		{"version", no_argument, NULL, 'V'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
+		{"gpu", required_argument, NULL, 'g'},	{"folder", required_argument, NULL, 'f'},
+		{"idle", required_argument, NULL, 'i'}, {"memory", required_argument, NULL, 'm'},
+		{"status", no_argument, NULL, 's'},	{"version", no_argument, NULL, 'V'},
+		{"help", no_argument, NULL, 'h'},	{NULL, 0, NULL, 0},
 	};
 	const char *gpu = NULL, *folder = "/run/qcuda/share";
-	unsigned long idle = 0;
+	unsigned long idle = 0, memory = 0;
 	bool status = false;
 	char *end;
 	int o;
@@ -167,6 +167,16 @@ int main(int argc, char **argv)
 				fprintf(stderr,
 					"qcu-share: --idle %s: a number from 1 to 86400 is "
 					"wanted\n",
+					optarg);
+				return EXIT_USAGE;
+			}
+			break;
+		case 'm':
+			memory = strtoul(optarg, &end, 10);
+			if (*end || end == optarg || *optarg == '-' || !memory ||
+			    memory > MEMORY_MAX) {
+				fprintf(stderr,
+					"qcu-share: --memory %s: a number of MiB is wanted\n",
 					optarg);
 				return EXIT_USAGE;
 			}
@@ -193,5 +203,6 @@ int main(int argc, char **argv)
 		fputs("Try qcu-share --help.\n", stderr);
 		return EXIT_USAGE;
 	}
-	return status ? ask(folder, gpu) : serve(folder, gpu, (unsigned int)idle);
+	return status ? ask(folder, gpu)
+		      : serve(folder, gpu, (unsigned int)idle, (uint64_t)memory << 20);
 }

@@ -9,7 +9,7 @@
  *   events, as processes of one VM can.
  * - QCU_LOOPBACK_SHARE: a folder with the socket of a qcu-share for the GPU "soft". The program is
  * a VM of its own there, with the weight QCU_LOOPBACK_WEIGHT, at most QCU_LOOPBACK_MAX percent, and
- *   interactive with QCU_LOOPBACK_INTERACTIVE.
+ *   interactive with QCU_LOOPBACK_INTERACTIVE. QCU_LOOPBACK_RESIDENT: as --resident, in MiB.
  * - QCU_LOOPBACK_NVML: full or none, as qcu-device's --nvml.
  * - QCU_TRACE: one line per command on stderr.
  */
@@ -103,6 +103,8 @@ void loopback_share(struct mir_config *cfg)
 		.weight = share_number("QCU_LOOPBACK_WEIGHT", TURNS_WEIGHT),
 		.max = share_number("QCU_LOOPBACK_MAX", 0),
 		.interactive = share_number("QCU_LOOPBACK_INTERACTIVE", 0),
+		.moves = cfg->options.movable,
+		.resident = (uint64_t)share_number("QCU_LOOPBACK_RESIDENT", 0) << 20,
 	};
 	struct keeper k;
 

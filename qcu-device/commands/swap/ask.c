@@ -83,26 +83,61 @@ bool mir_swap_resident(void *mirror, unsigned int device, int64_t bytes)
 	return false;
 }
 
-/* The caller holds g->ask. */
-static void tell_held(struct swap_gpu *g, uint64_t granted)
+/* The caller holds g->tell. */
+static void tell_claims(struct swap_gpu *g, uint64_t granted)
 {
 	struct turns_memory *t = claims_of(g);
 	uint64_t away = count_away(g);
 
 	atomic_store(&g->granted, granted);
 	atomic_store(&t->away, away);
-	atomic_store(&t->held, granted);
+	atomic_store(&t->held, is_ledger(g) ? granted : count_held(g));
 	atomic_store(&g->m->counts->n[COUNT_AWAY], away);
 }
 
-/* What was granted and is not used goes back. */
+/* What was granted and is not used goes back, unless a command is about to use it. */
 void mir_swap_tell(struct swap_gpu *g)
 {
-	if (!has_broker(g) || pthread_mutex_trylock(&g->ask))
+	if (!has_broker(g))
 		return;
-	if (!atomic_load(&g->asking))
-		tell_held(g, count_held(g));
-	pthread_mutex_unlock(&g->ask);
+	pthread_mutex_lock(&g->tell);
+	tell_claims(g, atomic_load(&g->asking) ? atomic_load(&g->granted) : count_held(g));
+	pthread_mutex_unlock(&g->tell);
+}
+
+/* Granted, and not taken yet. */
+static uint64_t count_unused(const struct swap_gpu *g)
+{
+	uint64_t granted = atomic_load(&g->granted), held = count_held(g);
+
+	return granted > held ? granted - held : 0;
+}
+
+uint64_t mir_swap_give_unused(struct swap_gpu *g, uint64_t want)
+{
+	uint64_t n;
+
+	if (!is_ledger(g))
+		return 0;
+	pthread_mutex_lock(&g->tell);
+	n = count_unused(g);
+	if (n > want)
+		n = want;
+	tell_claims(g, atomic_load(&g->granted) - n);
+	pthread_mutex_unlock(&g->tell);
+	return n;
+}
+
+void mir_swap_tell_left(struct swap_gpu *g, uint64_t left)
+{
+	uint64_t granted;
+
+	if (!has_broker(g))
+		return;
+	pthread_mutex_lock(&g->tell);
+	granted = atomic_load(&g->granted);
+	tell_claims(g, granted > left ? granted - left : 0);
+	pthread_mutex_unlock(&g->tell);
 }
 
 bool mir_swap_fits(struct swap_gpu *g, uint64_t bytes)
@@ -145,7 +180,6 @@ static uint32_t wait_for_answer(struct swap_gpu *g, uint32_t number, uint64_t un
 bool mir_swap_ask(struct swap_gpu *g, uint64_t bytes, uint64_t until_ns)
 {
 	struct turns_memory *t;
-	uint64_t granted;
 	uint32_t number;
 	bool room;
 
@@ -153,21 +187,35 @@ bool mir_swap_ask(struct swap_gpu *g, uint64_t bytes, uint64_t until_ns)
 		return false;
 	t = claims_of(g);
 	pthread_mutex_lock(&g->ask);
-	granted = count_held(g);
-	if (is_ledger(g) && atomic_load(&g->granted) > granted)
-		granted = atomic_load(&g->granted);
-	tell_held(g, granted);
+	mir_swap_tell(g);
+	if (is_ledger(g)) {
+		uint64_t has = count_unused(g);
+
+		if (bytes <= has) {
+			pthread_mutex_unlock(&g->ask);
+			return true;
+		}
+		bytes -= has;
+	}
 	number = (atomic_load(&room_of(g)->answer) + 1) & ~TURNS_GRANTED;
 	if (!number)
 		number = 1;
 	atomic_store(&t->need, bytes);
 	atomic_store(&t->ask, number);
 	room = wait_for_answer(g, number, until_ns) & TURNS_GRANTED;
-	if (room && is_ledger(g))
-		tell_held(g, granted + bytes);
+	if (room) {
+		pthread_mutex_lock(&g->tell);
+		tell_claims(g, atomic_load(&g->granted) + bytes);
+		pthread_mutex_unlock(&g->tell);
+	}
 	atomic_store(&t->need, 0);
 	pthread_mutex_unlock(&g->ask);
 	return room;
+}
+
+void mir_swap_skip(struct swap_gpu *g)
+{
+	atomic_store(&claims_of(g)->number, atomic_load(&room_of(g)->number));
 }
 
 uint64_t mir_swap_order(struct swap_gpu *g, uint32_t *number)
@@ -178,18 +226,24 @@ uint64_t mir_swap_order(struct swap_gpu *g, uint32_t *number)
 	return *number == atomic_load(&claims_of(g)->number) ? 0 : atomic_load(&r->bytes);
 }
 
+void mir_swap_tell_fixed(struct swap_gpu *g, bool full)
+{
+	uint64_t movable = full ? 0 : g->m->cfg.ops->mem_movable(g->m->be, g->device), held;
+
+	if (!has_broker(g))
+		return;
+	mir_swap_tell(g);
+	held = count_held(g);
+	atomic_store(&claims_of(g)->fixed, held > movable ? held - movable : 0);
+}
+
 void mir_swap_answer(struct swap_gpu *g, uint32_t number, uint64_t left, bool done)
 {
 	struct turns_memory *t = claims_of(g);
-	uint64_t movable, held;
 
 	atomic_store(&t->left, left);
 	if (!done)
 		return;
-	mir_swap_tell(g);
-	held = count_held(g);
-	movable = g->m->cfg.ops->mem_movable(g->m->be, g->device);
-	atomic_store(&t->fixed, held > movable ? held - movable : 0);
 	atomic_store(&t->number, number);
 	eventfd_write(g->m->turns.view.bell, 1);
 }

@@ -10,10 +10,12 @@
 #include "qcu-device/commands/commands.h"
 #include "qcu-device/commands/swap/swap.h"
 
-#define CLOSE_NS 100000000ull /* commands are kept out so long before memory begins to leave */
+#define CLOSE_NS 1000000000ull /* commands are kept out so long before memory begins to leave */
 #define LOOK_NS	 100000
 #define PORTION	 (1ull << 30) /* the broker hears of each */
 #define TRIM	 10	      /* what is kept is unmapped after so many sleeps */
+
+const char mir_swap_full[] = "the store is full, or the rest cannot leave";
 
 static void pause_ns(long ns)
 {
@@ -84,10 +86,11 @@ static uint64_t leave_now(struct mirror *m, unsigned int device, uint64_t want, 
 	if (rc)
 		*why = "the backend cannot move it";
 	else if (left < want)
-		*why = "the store is full, or the rest cannot leave";
+		*why = mir_swap_full;
 	if (m->cfg.ops->mem_away(m->be, device))
 		atomic_fetch_or(&m->swap_state, SWAP_AWAY);
 	count_add(m->counts, COUNT_SWAP_OUT, left);
+	mir_swap_tell_left(&m->swap->gpu[device], left);
 	return left;
 }
 
@@ -133,9 +136,12 @@ static void carry_out(struct swap_gpu *g, uint32_t number, uint64_t want)
 		left += mir_swap_leave(g->m, g->device, part, &why);
 		mir_swap_answer(g, number, left, false);
 	}
-	if (why)
+	if (why && left < want)
+		left += mir_swap_give_unused(g, want - left);
+	if (left < want)
 		complain("%llu of %llu bytes have left the GPU: %s", (unsigned long long)left,
-			 (unsigned long long)want, why);
+			 (unsigned long long)want, why ? why : "the session ends");
+	mir_swap_tell_fixed(g, why == mir_swap_full && left < want);
 	mir_swap_answer(g, number, left, true);
 }
 

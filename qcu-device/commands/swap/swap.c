@@ -48,6 +48,7 @@ bool mir_swap_prepare(struct mirror *m)
 		s->gpu[i].m = m;
 		s->gpu[i].device = i;
 		pthread_mutex_init(&s->gpu[i].ask, NULL);
+		pthread_mutex_init(&s->gpu[i].tell, NULL);
 	}
 	m->swap = s;
 	m->cfg.options.resident = mir_swap_resident;
@@ -69,6 +70,7 @@ void mir_swap_session(struct mirror *m)
 	unsigned int i;
 
 	for (i = s ? s->gpus : 0; s && i < m->turns.gpus; i++) {
+		mir_swap_skip(&s->gpu[i]);
 		s->gpu[i].running =
 			!pthread_create(&s->gpu[i].thread, NULL, mir_swap_serve, &s->gpu[i]);
 		s->gpus = i + 1;
@@ -111,8 +113,10 @@ void mir_swap_fini(struct mirror *m)
 
 	if (!s)
 		return;
-	for (i = 0; i < MIR_DEVICES_MAX; i++)
+	for (i = 0; i < MIR_DEVICES_MAX; i++) {
 		pthread_mutex_destroy(&s->gpu[i].ask);
+		pthread_mutex_destroy(&s->gpu[i].tell);
+	}
 	if (atomic_load(&m->swap_state))
 		store_fini(&s->store);
 	pthread_mutex_destroy(&s->backer);
@@ -134,7 +138,7 @@ static int bring_device_back(struct mirror *m, unsigned int device, struct swap_
 	if (mir_swap_fits(&m->swap->gpu[device], away))
 		rc = m->cfg.ops->mem_return(m->be, device, &back);
 	count_add(m->counts, COUNT_SWAP_IN, back);
-	mir_swap_tell(&m->swap->gpu[device]);
+	mir_swap_tell_fixed(&m->swap->gpu[device], false);
 	if (rc == QCU_ERR_MemoryAllocation) {
 		w->device = device;
 		w->need = away - back;
@@ -262,7 +266,6 @@ bool mir_swap_make_room(struct call *c, struct swap_wait *w)
 	struct mirror *m = c->m;
 	unsigned int device = c->cmd->device;
 	uint64_t want = bytes_wanted(c->cmd), free_bytes = 0, total = 0, all;
-	const struct turns_orders *o;
 
 	if (!want || device >= m->turns.gpus || atomic_load(&m->abandoned))
 		return false;
@@ -270,15 +273,12 @@ bool mir_swap_make_room(struct call *c, struct swap_wait *w)
 	if (budget_memory_left(&m->budget, device, UINT64_MAX) < want)
 		return false;
 	/* All memory of a program must fit together. */
-	o = mir_turn_orders(&m->turns.gpu[device]);
 	all = atomic_load(&m->budget.usage->memory[device]);
-	if (atomic_load(&o->memory)) {
-		total = atomic_load(&o->most);
-		free_bytes = 0;
-	} else if (m->cfg.ops->mem_info(m->be, device, &free_bytes, &total)) {
+	if (m->cfg.ops->memory)
+		total = atomic_load(&mir_turn_orders(&m->turns.gpu[device])->most);
+	else if (m->cfg.ops->mem_info(m->be, device, &free_bytes, &total))
 		return false;
-	}
-	if (want > total || all > total - want)
+	if (total && (want > total || all > total - want))
 		return false;
 	w->device = device;
 	w->need = want > free_bytes && !w->tries ? want - free_bytes : want;

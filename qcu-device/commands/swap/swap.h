@@ -24,7 +24,8 @@ struct swap_gpu {
 	bool running;
 	/* Bytes on the GPU, if the backend counts them; and how many it may have there. */
 	_Atomic uint64_t held, granted;
-	pthread_mutex_t ask; /* one request at a time */
+	pthread_mutex_t ask;  /* one request at a time */
+	pthread_mutex_t tell; /* protects `granted` and what the broker is told */
 	/* Commands that have asked and have not taken yet. Until then nothing that was granted goes
 	 * back. */
 	atomic_uint asking;
@@ -82,7 +83,9 @@ void mir_swap_done(struct call *c, struct swap_wait *w);
 /* leave.c */
 /*
  * Lets up to `want` bytes of a device leave. Returns how many left. *why: why it is less, or NULL.
+ * It is mir_swap_full if the store is full or the rest cannot leave; else it may be tried again.
  */
+extern const char mir_swap_full[];
 uint64_t mir_swap_leave(struct mirror *m, unsigned int device, uint64_t want, const char **why);
 /* The thread of a struct swap_gpu. */
 void *mir_swap_serve(void *gpu);
@@ -94,11 +97,19 @@ bool mir_swap_resident(void *mirror, unsigned int device, int64_t bytes);
 void mir_swap_tell(struct swap_gpu *g);
 /* Is so much more granted, or need it not be? */
 bool mir_swap_fits(struct swap_gpu *g, uint64_t bytes);
-/* Asks the broker for so much room, and waits for the answer. False: there is none. */
+/* Asks the broker for so much room, and waits for the answer. False: there is none. What is granted
+ * already is not asked for. */
 bool mir_swap_ask(struct swap_gpu *g, uint64_t bytes, uint64_t until_ns);
+/* The session is new: earlier orders were for another one. */
+void mir_swap_skip(struct swap_gpu *g);
 /* The broker's order to leave; 0: there is none that has not been carried out. */
 uint64_t mir_swap_order(struct swap_gpu *g, uint32_t *number);
 void mir_swap_answer(struct swap_gpu *g, uint32_t number, uint64_t left, bool done);
+/* Gives back up to so much of what was granted and is not taken. Returns how much. */
+uint64_t mir_swap_give_unused(struct swap_gpu *g, uint64_t want);
+void mir_swap_tell_left(struct swap_gpu *g, uint64_t left);
+/* Tells the broker how much cannot leave; full: nothing more can. */
+void mir_swap_tell_fixed(struct swap_gpu *g, bool full);
 /* Waits until the broker orders something, but not for long; and ends that. */
 void mir_swap_sleep(struct swap_gpu *g);
 void mir_swap_wake(struct swap_gpu *g);

@@ -114,7 +114,7 @@ class Raw:
     """A VM that says to the broker what it likes."""
 
     def __init__(self, orders=GPUS * PAGE, reports=GPUS * SESSIONS * PAGE, seals=True, magic=0x71637531, version=2,
-                 gpu=0, weight=100, maximum=0, interactive=0, name=b'raw', files=3, size=None):
+                 gpu=0, weight=100, maximum=0, interactive=0, moves=0, resident=0, name=b'raw', files=3, size=None):
         self.files = [memory_file(orders, seals), memory_file(reports, seals),
                       os.eventfd(0, os.EFD_NONBLOCK) if hasattr(os, 'eventfd') else os.pipe()[0]]
         self.files.append(os.dup(self.files[2]))
@@ -126,7 +126,7 @@ class Raw:
             except BlockingIOError:  # as many wait as can
                 time.sleep(0.001)
         self.socket.settimeout(LIMIT)
-        hello = struct.pack('<6I64s', magic, version, gpu, weight, maximum, interactive, name)
+        hello = struct.pack('<8IQ64s', magic, version, gpu, weight, maximum, interactive, moves, 0, resident, name)
         socket.send_fds(self.socket, [hello if size is None else hello[:size]], self.files[:files])
 
     def refused(self):
@@ -216,7 +216,7 @@ def strangers():
     until('both share', lambda: sharing(2))
     files = f'/proc/{p.pid}/fd'
     before = len(os.listdir(files))
-    for bad in ({'magic': 1}, {'version': 1}, {'version': 3}, {'gpu': GPUS}, {'weight': 0}, {'weight': 10001},
+    for bad in ({'magic': 1}, {'version': 1}, {'version': 3}, {'moves': 2}, {'gpu': GPUS}, {'weight': 0}, {'weight': 10001},
                 {'maximum': 101},
                 {'interactive': 2}, {'name': b''}, {'name': b'a b'}, {'name': b'x' * 64}, {'name': b'\x1b[2J'},
                 {'files': 2}, {'files': 4}, {'files': 0}, {'size': 12}, {'size': 0}, {'seals': False}, {'orders': GPUS * PAGE - 1},

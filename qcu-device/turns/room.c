@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Who lets memory leave (room.h). */
+#include <string.h>
+
+#include "qcu-device/turns/room.h"
+
+#define NS_PER_S 1000000000ull
+
+void room_init(struct room *r, uint64_t memory)
+{
+	memset(r, 0, sizeof(*r));
+	r->memory = memory;
+	r->rate = ROOM_RATE;
+}
+
+static uint64_t count_guaranteed(const struct room *r)
+{
+	uint64_t sum = 0;
+	unsigned int i;
+
+	for (i = 0; i < r->top; i++)
+		sum += r->vm[i].resident;
+	return sum;
+}
+
+bool room_add(struct room *r, unsigned int vm, bool moves, uint64_t resident)
+{
+	if (resident > ROOM_BYTES_MAX || (r->memory && resident > r->memory - count_guaranteed(r)))
+		return false;
+	memset(&r->vm[vm], 0, sizeof(r->vm[vm]));
+	r->vm[vm].moves = moves;
+	r->vm[vm].resident = resident;
+	if (vm >= r->top)
+		r->top = vm + 1;
+	return true;
+}
+
+void room_remove(struct room *r, unsigned int vm)
+{
+	memset(&r->vm[vm], 0, sizeof(r->vm[vm]));
+	while (r->top && !r->vm[r->top - 1].moves)
+		r->top--;
+}
+
+uint64_t room_most(const struct room *r, unsigned int vm)
+{
+	return r->memory ? r->memory - count_guaranteed(r) + r->vm[vm].resident : 0;
+}
+
+static uint64_t bounded(uint64_t bytes)
+{
+	return bytes < ROOM_BYTES_MAX ? bytes : ROOM_BYTES_MAX;
+}
+
+void room_claim(struct room *r, unsigned int vm, unsigned int program, const struct room_claim *c)
+{
+	struct room_program *p = &r->vm[vm].program[program];
+	bool was_live = p->live;
+
+	if (!c->live) {
+		memset(p, 0, sizeof(*p));
+		return;
+	}
+	p->live = true;
+	p->claim = *c;
+	p->claim.held = bounded(c->held);
+	p->claim.fixed = bounded(c->fixed);
+	p->claim.away = bounded(c->away);
+	p->claim.need = bounded(c->need);
+	if (!was_live) {
+		p->answer = p->ask = 0;
+		p->number = c->told;
+		p->since_ns = r->now_ns;
+	}
+	if (!c->need || c->ask != p->ask)
+		p->granted = 0;
+	if (c->need && c->ask != p->answer && (!p->asks || c->ask != p->ask)) {
+		p->asks = true;
+		p->ask = c->ask;
+		p->asked_ns = r->now_ns;
+		p->came = false;
+	}
+	if (!c->need)
+		p->asks = false;
+}
+
+static uint64_t count_movable(const struct room_program *p)
+{
+	return p->claim.held > p->claim.fixed ? p->claim.held - p->claim.fixed : 0;
+}
+
+static uint64_t count_vm(const struct room_vm *v)
+{
+	uint64_t sum = 0;
+	unsigned int k;
+
+	for (k = 0; k < ROOM_PROGRAMS; k++)
+		if (v->program[k].live)
+			sum += v->program[k].claim.held + v->program[k].granted;
+	return sum;
+}
+
+/* What nobody has; 0 if it is not known how much there is. */
+static uint64_t count_free(const struct room *r)
+{
+	uint64_t sum = 0;
+	unsigned int i;
+
+	for (i = 0; i < r->top; i++)
+		sum += count_vm(&r->vm[i]);
+	return r->memory > sum ? r->memory - sum : 0;
+}
+
+static uint64_t time_to_move(const struct room *r, uint64_t bytes)
+{
+	return (uint64_t)((double)bytes / (double)r->rate * (double)NS_PER_S);
+}
+
+/* ---- orders ---- */
+
+static void end_order(struct room *r, struct room_program *p)
+{
+	struct room_program *asker = &r->vm[p->for_vm].program[p->for_program];
+	uint64_t left = p->claim.left < p->bytes ? p->claim.left : p->bytes;
+	uint64_t ns = r->now_ns - p->ordered_ns, rate;
+
+	p->ordered = p->silent = false;
+	if (left < p->bytes)
+		p->passed_ns = r->now_ns + ROOM_BUSY;
+	p->gave_ns = r->now_ns;
+	if (left) {
+		asker->came = true;
+		rate = (uint64_t)((double)left / (double)(ns ? ns : 1) * (double)NS_PER_S);
+		if (rate > ROOM_RATE)
+			rate = ROOM_RATE;
+		if (rate < ROOM_RATE_MIN)
+			rate = ROOM_RATE_MIN;
+		r->rate = r->rate / 2 + rate / 2;
+	}
+}
+
+static void look_at_order(struct room *r, struct room_program *p)
+{
+	uint64_t late = ROOM_SLOW + (uint64_t)((double)p->bytes / ROOM_SLOW_RATE * NS_PER_S);
+
+	if (p->claim.number == p->number) {
+		end_order(r, p);
+	} else if (r->now_ns - p->ordered_ns > late) {
+		p->ordered = false;
+		p->silent = true;
+		p->passed_ns = r->now_ns + ROOM_PASS;
+	}
+}
+
+/* How much is on its way out for this request. */
+static uint64_t count_ordered(const struct room *r, unsigned int vm, unsigned int program)
+{
+	uint64_t sum = 0;
+	unsigned int i, k;
+
+	for (i = 0; i < r->top; i++)
+		for (k = 0; k < ROOM_PROGRAMS; k++) {
+			const struct room_program *p = &r->vm[i].program[k];
+
+			if (p->live && p->ordered && p->for_vm == vm && p->for_program == program)
+				sum += p->bytes;
+		}
+	return sum;
+}
+
+/* ---- who gives ---- */
+
+/*
+ * Who just gave comes last: if the memory had come, and it is that which was missing, nobody would
+ * ask again.
+ */
+static uint64_t idle_for(const struct room *r, const struct room_program *p)
+{
+	if (p->gave_ns && r->now_ns - p->gave_ns < ROOM_TURN)
+		return ROOM_IDLE + 1;
+	return p->claim.worked_ns < r->now_ns ? r->now_ns - p->claim.worked_ns : 0;
+}
+
+/* How much of it may be taken for a program of the VM `asker`. */
+static uint64_t count_giveable(const struct room *r, unsigned int vm, unsigned int program,
+			       unsigned int asker)
+{
+	const struct room_vm *v = &r->vm[vm];
+	const struct room_program *p = &v->program[program];
+	uint64_t n = count_movable(p), all;
+
+	if (!v->moves || !p->live || p->ordered || (p->silent && p->passed_ns > r->now_ns))
+		return 0;
+	if (vm == asker)
+		return n;
+	all = count_vm(v);
+	if (all <= v->resident)
+		return 0;
+	return n < all - v->resident ? n : all - v->resident;
+}
+
+/* 2: it is idle, or waits itself; 1: its quantum is over; 0: not yet. */
+static unsigned int rank_of(const struct room *r, const struct room_program *p,
+			    const struct room_program *asker)
+{
+	uint64_t move = time_to_move(r, count_movable(p)), quantum = move * ROOM_MOVES;
+
+	if (p->passed_ns > r->now_ns)
+		return 0;
+	if (p->asks)
+		return p->asked_ns > asker->asked_ns ? 2 : 0;
+	if (p->claim.worked_ns < r->now_ns && r->now_ns - p->claim.worked_ns > ROOM_IDLE &&
+	    r->now_ns - p->claim.worked_ns > move / 8)
+		return 2;
+	if (quantum < ROOM_QUANTUM)
+		quantum = ROOM_QUANTUM;
+	if (quantum > ROOM_QUANTUM_MAX)
+		quantum = ROOM_QUANTUM_MAX;
+	return r->now_ns - p->since_ns > quantum;
+}
+
+/*
+ * Orders the best program to let memory leave for this request. *later: some other one could, but
+ * not yet. Returns how much was ordered.
+ */
+static uint64_t order_best(struct room *r, unsigned int vm, unsigned int program, uint64_t lack,
+			   bool *later)
+{
+	const struct room_program *asker = &r->vm[vm].program[program];
+	struct room_program *best = NULL;
+	unsigned int i, k, rank, best_rank = 0;
+	uint64_t best_n = 0, n;
+
+	for (i = 0; i < r->top; i++) {
+		for (k = 0; k < ROOM_PROGRAMS; k++) {
+			struct room_program *p = &r->vm[i].program[k];
+
+			n = p == asker ? 0 : count_giveable(r, i, k, vm);
+			if (!n)
+				continue;
+			rank = rank_of(r, p, asker);
+			*later |= !rank;
+			if (rank > best_rank || (rank && rank == best_rank &&
+						 (rank == 2 ? idle_for(r, p) > idle_for(r, best)
+							    : p->since_ns < best->since_ns))) {
+				best = p;
+				best_rank = rank;
+				best_n = n;
+			}
+		}
+	}
+	if (!best)
+		return 0;
+	best->ordered = true;
+	best->bytes = best_n < lack ? best_n : lack;
+	best->ordered_ns = r->now_ns;
+	best->for_vm = vm;
+	best->for_program = program;
+	best->number++;
+	return best->bytes;
+}
+
+static void answer(struct room *r, struct room_program *p, bool yes)
+{
+	p->asks = false;
+	p->answer = p->ask;
+	p->yes = yes;
+	p->granted = yes && r->memory ? p->claim.need : 0;
+	if (yes)
+		p->since_ns = r->now_ns;
+}
+
+static void look_at_request(struct room *r, unsigned int vm, unsigned int program)
+{
+	struct room_program *p = &r->vm[vm].program[program];
+	uint64_t need = p->claim.need, ordered = count_ordered(r, vm, program);
+	uint64_t has = r->memory ? count_free(r) : 0, n;
+	bool later = false;
+
+	if (r->memory ? need <= has : p->came && !ordered) {
+		answer(r, p, true);
+		return;
+	}
+	has += ordered;
+	while (has < need && (n = order_best(r, vm, program, need - has, &later)))
+		has += n;
+	if (!later && !count_ordered(r, vm, program))
+		answer(r, p, false);
+}
+
+void room_look(struct room *r, uint64_t now_ns)
+{
+	unsigned int i, k;
+	uint64_t last = 0;
+
+	r->now_ns = r->looked_ns = now_ns;
+	r->waits = false;
+	for (i = 0; i < r->top; i++)
+		for (k = 0; k < ROOM_PROGRAMS; k++)
+			if (r->vm[i].program[k].live && r->vm[i].program[k].ordered)
+				look_at_order(r, &r->vm[i].program[k]);
+	/* The oldest request first; those of the same age in the order of their places. */
+	for (;;) {
+		uint64_t oldest = UINT64_MAX;
+
+		for (i = 0; i < r->top; i++)
+			for (k = 0; k < ROOM_PROGRAMS; k++) {
+				const struct room_program *p = &r->vm[i].program[k];
+
+				if (p->live && p->asks && p->asked_ns >= last &&
+				    p->asked_ns < oldest)
+					oldest = p->asked_ns;
+			}
+		if (oldest == UINT64_MAX)
+			break;
+		for (i = 0; i < r->top; i++)
+			for (k = 0; k < ROOM_PROGRAMS; k++)
+				if (r->vm[i].program[k].asks &&
+				    r->vm[i].program[k].asked_ns == oldest)
+					look_at_request(r, i, k);
+		last = oldest + 1;
+	}
+	for (i = 0; i < r->top; i++)
+		for (k = 0; k < ROOM_PROGRAMS; k++)
+			r->waits |= r->vm[i].program[k].asks || r->vm[i].program[k].ordered;
+}

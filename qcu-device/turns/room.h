@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Who lets memory leave a GPU so that another one has room. As turns.h this only decides: it has no
+ * clock and no memory that others write. The broker tells it what programs claim, and passes orders
+ * and answers on. docs/vm/memory.md describes the algorithm.
+ *
+ * A program (a session of a VM) asks for room. Then the program that has been idle longest lets
+ * memory leave; if none is idle, the one whose memory has been on the GPU longest, after a quantum.
+ * Of another VM no more leaves than is above what that VM is guaranteed.
+ *
+ * Numbers of a program are claims. A program that has been told to let memory leave, and does not,
+ * or has no effect, is passed over for a time.
+ */
+#ifndef QCU_ROOM_H
+#define QCU_ROOM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "include/qcucmd.h"
+#include "qcu-device/turns/turns.h"
+
+#define ROOM_PROGRAMS (QCU_MAX_SESSIONS + 1u)
+
+#define ROOM_TICK	 5000000ull	/* ns: how often the broker looks while somebody waits */
+#define ROOM_IDLE	 20000000ull	/* a program is idle after so long without a command */
+#define ROOM_QUANTUM	 100000000ull	/* memory stays so long on the GPU at least, */
+#define ROOM_MOVES	 6u		/* and so many times what it takes to move it, */
+#define ROOM_QUANTUM_MAX 10000000000ull /* and no longer than this, if others wait */
+#define ROOM_SLOW	 2000000000ull	/* an order is late after this, */
+#define ROOM_SLOW_RATE	 500000000ull	/* and what so many bytes a second take */
+#define ROOM_BUSY                                                                      \
+	500000000ull /* who answered that its work does not end is passed over so long \
+		      */
+#define ROOM_PASS      10000000000ull /* and who did not answer so long */
+#define ROOM_TURN      1000000000ull  /* who gave within this time gives after others */
+#define ROOM_RATE      50000000000ull /* bytes a second, before anything has moved */
+#define ROOM_RATE_MIN  100000000ull
+#define ROOM_BYTES_MAX (1ull << 50) /* no claim counts as more */
+
+struct room_claim {
+	bool live;
+	uint64_t held, fixed, away, need, left, worked_ns;
+	uint32_t ask, number; /* of the last request, and of the last order that was carried out */
+	uint32_t told;	      /* not a claim: of the last order that the broker has passed on */
+};
+
+struct room_program {
+	struct room_claim claim;
+	bool live;
+	/* A request that is not answered yet. */
+	bool asks;
+	uint32_t ask;
+	uint64_t asked_ns;
+	/* Answered with yes; counts until it is part of what the program holds. */
+	uint64_t granted;
+	uint64_t since_ns;  /* since when its memory has been on the GPU */
+	uint64_t passed_ns; /* it is passed over until then */
+	uint64_t gave_ns;   /* when memory of it left last */
+	bool silent;	    /* because it did not answer */
+	bool came;	    /* something has left for its request */
+	/* An order that has not been carried out, for the request of a program. */
+	bool ordered;
+	uint64_t bytes, ordered_ns;
+	unsigned int for_vm, for_program;
+	uint32_t number;
+	/* What the broker passes on. */
+	uint32_t answer;
+	bool yes;
+};
+
+struct room_vm {
+	bool moves;	   /* its memory can leave */
+	uint64_t resident; /* bytes that it is guaranteed */
+	struct room_program program[ROOM_PROGRAMS];
+};
+
+struct room {
+	uint64_t memory; /* of the GPU; 0: not known, and programs ask only when it is full */
+	uint64_t rate;	 /* bytes a second that have left */
+	uint64_t now_ns, looked_ns;
+	bool waits; /* a request or an order is open */
+	struct room_vm vm[TURNS_VMS];
+	unsigned int top;
+};
+
+void room_init(struct room *r, uint64_t memory);
+/* False: what is guaranteed would be more than there is. */
+bool room_add(struct room *r, unsigned int vm, bool moves, uint64_t resident);
+void room_remove(struct room *r, unsigned int vm);
+/* How much of the memory one program of this VM may have at most. */
+uint64_t room_most(const struct room *r, unsigned int vm);
+/* What a program claims now. Called for each before room_look(). */
+void room_claim(struct room *r, unsigned int vm, unsigned int program, const struct room_claim *c);
+void room_look(struct room *r, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Programs that together need more memory than the software GPU has: memory.py BUILD CASE [SEED]. Each program is a VM of
+its own. A program checks every word that it has written (filler.cu). It ends with an error or the right bytes."""
+import mmap, os, random, shutil, signal, socket, struct, subprocess, sys, tempfile, time
+
+build, case = os.path.abspath(sys.argv[1]), sys.argv[2]
+seed = int(sys.argv[3]) if len(sys.argv) > 3 else 45
+folder = tempfile.mkdtemp(prefix='qcu-memory-')
+GPU = 64     # MiB
+LIMIT = 280  # seconds: only something that hangs takes so long
+STEPS = int(os.environ.get('QCU_MEMORY_STEPS', 300))
+PAGE, GPUS, SESSIONS = 4096, 16, 64
+processes = []
+
+
+def until(what, condition):
+    end = time.monotonic() + LIMIT
+    while not condition():
+        if time.monotonic() > end:
+            sys.exit(f'{what}: not after {LIMIT} s; {status()}')
+        time.sleep(0.01)
+
+
+class Program:
+    def __init__(self, mib, steps=10**9, pause=0, swap=GPU << 20, evict=None, **options):
+        fd, path = tempfile.mkstemp(dir=folder)
+        os.ftruncate(fd, 32)
+        self.page = mmap.mmap(fd, 32)
+        os.close(fd)
+        env = dict(os.environ, QCU_LOOPBACK_SHARE=folder, QCU_LOOPBACK_SWAP=str(swap))
+        env['LD_LIBRARY_PATH'] = ':'.join([build + '/loopback', *filter(None, [env.get('LD_LIBRARY_PATH')])])
+        env.pop('QCU_LOOPBACK_SHARED', None)  # not one VM
+        if evict:
+            env['QCU_LOOPBACK_EVICT'] = str(evict)
+        env.update({'QCU_LOOPBACK_' + k.upper(): str(v) for k, v in options.items()})
+        self.output = open(path + '.out', 'w+')
+        self.process = subprocess.Popen([build + '/tests/loopback/filler', path, str(mib), str(steps), str(seed),
+                                         str(pause)], env=env, stdout=self.output, stderr=subprocess.STDOUT)
+        processes.append(self.process)
+
+    def numbers(self):
+        return struct.unpack('<4Q', self.page[:32])
+
+    def text(self):
+        self.output.seek(0)
+        return self.output.read()
+
+    def goes_on(self, n=20):
+        self.reaches(self.numbers()[0] + n)
+
+    def reaches(self, steps):
+        until('the program goes on', lambda: self.numbers()[0] >= steps or self.process.poll() is not None)
+        if self.process.poll() is not None:
+            sys.exit(f'a program ended with {self.process.returncode}: {self.text()}')
+
+    def wait(self, wanted=0):
+        """Returns how many of its allocations have failed."""
+        if self.process.wait(LIMIT) != wanted:
+            sys.exit(f'a program ended with {self.process.returncode}: {self.text()}')
+        print(self.text().strip().split('\n')[-1], flush=True)
+        return self.numbers()[2]
+
+    def end(self):
+        self.page[8:16] = struct.pack('<Q', 1)
+        return self.wait()
+
+
+def broker(memory=GPU):
+    p = subprocess.Popen([build + '/qcu-device/qcu-share', '--folder', folder, '--gpu', 'soft', '--memory', str(memory)])
+    processes.append(p)
+    until('the broker answers', lambda: status() is not None)
+    return p
+
+
+def status():
+    p = subprocess.run([build + '/qcu-device/qcu-share', '--folder', folder, '--gpu', 'soft', '--status'],
+                       capture_output=True, text=True)
+    return None if p.returncode else [line.split() for line in p.stdout.splitlines()]
+
+
+def total(word):
+    return sum(int(line[line.index(word) + 1]) for line in status() or [])
+
+
+def expect(what, is_so):
+    if not is_so:
+        sys.exit(f'{what}; {status()}')
+
+
+def memory_file(size):
+    import fcntl
+    fd = os.memfd_create('test', os.MFD_ALLOW_SEALING)
+    os.ftruncate(fd, size)
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+    return fd
+
+
+class Raw:
+    """A VM that claims what it likes."""
+    MEMORY = 24 + 64 * 8  # where struct turns_memory lies in a page
+
+    def __init__(self, resident=0, name=b'raw', moves=1):
+        self.files = [memory_file(GPUS * PAGE), memory_file(GPUS * SESSIONS * PAGE), os.pipe()[0]]
+        bell = os.eventfd(0, os.EFD_NONBLOCK) if hasattr(os, 'eventfd') else self.files[2]
+        self.files[2] = bell
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.connect(folder + '/soft.share')
+        self.socket.settimeout(LIMIT)
+        hello = struct.pack('<8IQ64s', 0x71637531, 2, 0, 100, 0, 0, moves, 0, resident, name)
+        socket.send_fds(self.socket, [hello], self.files)
+        self.page = mmap.mmap(self.files[1], GPUS * SESSIONS * PAGE)
+        self.orders = mmap.mmap(self.files[0], GPUS * PAGE)
+
+    def claim(self, session, held=0, fixed=0, away=0, need=0, worked=0, left=0, ask=0, number=0):
+        at = session * PAGE
+        self.page[at:at + 4] = struct.pack('<I', 1)
+        at += self.MEMORY
+        self.page[at:at + 56] = struct.pack('<6Q2I', held, fixed, away, need, worked, left, ask, number)
+
+    def ring(self):
+        if hasattr(os, 'eventfd'):
+            os.eventfd_write(self.files[2], 1)
+        else:
+            os.write(self.files[2], struct.pack('<Q', 1))
+
+    def refused(self):
+        try:
+            return self.socket.recv(1) == b''
+        except ConnectionResetError:
+            return True
+
+    def close(self):
+        self.socket.close()
+
+
+def turns():
+    """Two programs of 0.6 of the memory each, then of 0.9: both go on, and both have the right bytes."""
+    broker()
+    for part in 0.6, 0.9:
+        a, b = (Program(int(GPU * part), steps=STEPS, pause=100000) for _ in range(2))
+        failed = a.wait() + b.wait()
+        expect('allocations failed that were promised', not failed)
+    until('nothing is held', lambda: not total('held_mib'))
+
+
+def idle():
+    """An idle program gives its memory without a wait, and only what is needed."""
+    broker()
+    a = Program(40)
+    a.goes_on()
+    os.kill(a.process.pid, signal.SIGSTOP)  # neither works nor answers: the other one gets an error at the allocation
+    b = Program(40, steps=50)
+    expect('no allocation failed', b.wait() > 0)
+    os.kill(a.process.pid, signal.SIGCONT)
+    a.goes_on()
+    a.end()
+    a = Program(40, pause=10**7)
+    a.reaches(8)
+    b = Program(40, steps=50)
+    expect('allocations failed', not b.wait())
+    a.end()
+
+
+def full():
+    """The store of one of them is too small: the other one hears of it at an allocation, and nothing is wrong."""
+    broker()
+    a = Program(40, swap=8 << 20, pause=50000)
+    a.goes_on()
+    b = Program(40, steps=100)
+    expect('no allocation failed', b.wait() > 0)
+    a.goes_on()
+    expect('allocations of the first one failed', not a.end())
+
+
+def guaranteed():
+    """What a VM is guaranteed stays on the GPU, however idle it is, and guarantees fit into the GPU."""
+    broker()
+    a = Program(40, pause=10**7, resident=40)
+    a.reaches(8)
+    b = Program(40, steps=50)
+    expect('no allocation failed', b.wait() > 0)
+    expect('guaranteed memory has left', not total('away_mib'))
+    expect('more is guaranteed than there is', Raw(resident=25 << 20).refused())
+    a.end()
+
+
+def killed():
+    """Programs that are killed at any moment, and the broker as well, leave nothing behind."""
+    rng = random.Random(seed)
+    p = broker()
+    a = Program(40, pause=20000)
+    a.goes_on()
+    for _ in range(int(os.environ.get('QCU_MEMORY_KILLS', 5))):
+        b = Program(40, pause=20000)
+        b.goes_on(rng.randrange(1, 60))
+        b.process.send_signal(signal.SIGKILL)
+        b.process.wait()
+        p.send_signal(signal.SIGKILL)
+        p.wait()
+        p = broker()
+        a.goes_on()
+    expect('allocations failed', not a.end())
+    until('nothing is held', lambda: not total('held_mib'))
+
+
+def forged():
+    """VMs that lie about their memory: they get nothing, and the honest ones go on."""
+    p = broker()
+    rng = random.Random(seed)
+    a = Program(40, pause=20000)
+    a.goes_on()
+    raws = [Raw(name=b'raw%d' % i) for i in range(8)]
+    for i, raw in enumerate(raws):
+        # Idle for ever, and with much to give that never comes.
+        raw.claim(1, held=0 if i % 2 else 2**20, worked=0)
+    b = Program(40, pause=20000)
+    first = a.numbers()[0], b.numbers()[0]
+
+    def noise():
+        for raw in raws:
+            raw.claim(rng.randrange(1, SESSIONS), held=0, fixed=rng.getrandbits(64), away=rng.getrandbits(64),
+                      need=rng.choice((0, 1, 2**30, 2**64 - 1)), worked=rng.getrandbits(64),
+                      left=rng.getrandbits(64), ask=rng.getrandbits(32), number=rng.choice((0, 1, 2**32 - 1)))
+            raw.ring()
+        expect('a program ended', a.process.poll() is None and b.process.poll() is None)
+        return a.numbers()[0] > first[0] + 100 and b.numbers()[0] > first[1] + 100
+
+    until('the honest go on', noise)
+    for raw in raws:
+        raw.close()
+    expect('the broker has ended', p.poll() is None)
+    a.end()
+    b.end()
+
+
+def steps():
+    """Random steps of three programs with evictions at any moment."""
+    broker()
+    a, b, c = (Program(mib, steps=STEPS, pause=pause, evict=evict) for mib, pause, evict in
+               ((38, 20000, 40), (38, 50000, 10), (20, 0, None)))
+    a.wait(), b.wait(), c.wait()
+    until('nothing is held', lambda: not total('held_mib'))
+
+
+try:
+    {f.__name__: f for f in (turns, idle, full, guaranteed, killed, forged, steps)}[case]()
+finally:
+    for process in processes:
+        if process.poll() is None:
+            process.send_signal(signal.SIGCONT)
+            process.kill()
+            process.wait()
+    shutil.rmtree(folder)
