@@ -225,6 +225,12 @@ static void turn_lines(struct view *v, unsigned int of, unsigned int unused)
 	print_seconds(v, of, "turn_wait_seconds_total", v->of[of].n[COUNT_TURNS_US]);
 }
 
+static void room_lines(struct view *v, unsigned int of, unsigned int unused)
+{
+	(void)unused;
+	print_seconds(v, of, "room_wait_seconds_total", v->of[of].n[COUNT_ROOM_US]);
+}
+
 static void refused_lines(struct view *v, unsigned int of, unsigned int unused)
 {
 	char labels[64];
@@ -296,6 +302,7 @@ void board_print(FILE *out, const struct board_device *dev, const struct board *
 	both(v, "device_memory_bytes", true, memory_lines, 0);
 	both(v, "gpu_seconds_total", false, time_lines, 0);
 	both(v, "turn_wait_seconds_total", false, turn_lines, 0);
+	both(v, "room_wait_seconds_total", false, room_lines, 0);
 	both(v, "mapped_bytes", true, mapped_lines, 0);
 	both(v, "refused_total", false, refused_lines, 0);
 	free(v);

@@ -74,8 +74,11 @@ static const char usage[] =
 	"  --class batch|interactive\n"
 	"                         interactive: short work does not wait for a turn (batch)\n"
 	"  --share DIR|none       where the GPUs' brokers of shares have their sockets\n"
-	"                         (/run/qcuda/share if root gives one of these three options;\n"
-	"                         else none)\n"
+	"                         (/run/qcuda/share if root gives one of these three options\n"
+	"                         or --swap; else none)\n"
+	"  --swap SIZE            memory of the GPU leaves it when other VMs or programs need it,\n"
+	"                         to at most SIZE of the host's memory (it stays)\n"
+	"  --resident SIZE        with --swap: what the VM always may have on each GPU (0)\n"
 	"  --gpus N               how many software GPUs (1)\n"
 	"  --user USER            become this user; root becomes one that nobody else is\n"
 	"  --qemu-user USER       take a connection at --socket only from this user, or from root\n"
@@ -432,11 +435,13 @@ static void begin_sharing(struct device_options *opt, struct share_options *so, 
 	const char *why, *program = find_share_program();
 	bool none = so->folder && !strcmp(so->folder, "none");
 
+	if (so->hello.resident && !so->hello.moves)
+		die_usage("--resident needs --swap");
 	if (!so->folder && so->wanted && !geteuid() && program)
 		so->folder = "/run/qcuda/share";
 	if (!so->folder || none) {
 		if (so->wanted)
-			die_usage("--weight, --max and --class need --share DIR here");
+			die_usage("--weight, --max, --class and --swap need --share DIR here");
 		return;
 	}
 	so->hello.magic = TURNS_MAGIC;
@@ -508,6 +513,8 @@ int main(int argc, char **argv)
 		{"nvml", required_argument, NULL, 'O'},
 		{"weight", required_argument, NULL, 'E'},
 		{"max", required_argument, NULL, 'X'},
+		{"swap", required_argument, NULL, 'U'},
+		{"resident", required_argument, NULL, 'D'},
 		{"class", required_argument, NULL, 'C'},
 		{"share", required_argument, NULL, 'S'},
 		{"limit", required_argument, NULL, 'L'},
@@ -591,6 +598,14 @@ int main(int argc, char **argv)
 			share.hello.weight =
 				parse_number_option("weight", optarg, 1, TURNS_WEIGHT_MAX);
 			share.wanted = true;
+			break;
+		case 'U':
+			opt.be.movable = share.wanted = true;
+			share.hello.moves = 1;
+			opt.limits.vm[LIMIT_SWAP] = size("swap", optarg);
+			break;
+		case 'D':
+			share.hello.resident = size("resident", optarg);
 			break;
 		case 'X':
 			share.hello.max = parse_number_option("max", optarg, 1, 100) % 100;

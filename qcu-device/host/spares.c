@@ -99,6 +99,8 @@ static uint64_t bound_memory(const struct device *d)
 	uint64_t most = d->opt->limits.session[LIMIT_HOST_MEMORY];
 	unsigned int i;
 
+	if (most != LIMIT_NONE && d->opt->be.movable)
+		most += d->opt->limits.vm[LIMIT_SWAP];
 	for (i = 0; most != LIMIT_NONE && i < d->ram.count; i++)
 		most += d->ram.file[i].size;
 	return most;

@@ -207,8 +207,12 @@ static unsigned int rank_of(const struct room *r, const struct room_program *p,
 
 	if (p->passed_ns > r->now_ns)
 		return 0;
+	/* One of two that ask must give, or both wait. They may have asked at the same time. */
 	if (p->asks)
-		return p->asked_ns > asker->asked_ns ? 2 : 0;
+		return p->asked_ns > asker->asked_ns ||
+				       (p->asked_ns == asker->asked_ns && p > asker)
+			       ? 2
+			       : 0;
 	if (p->claim.worked_ns < r->now_ns && r->now_ns - p->claim.worked_ns > ROOM_IDLE &&
 	    r->now_ns - p->claim.worked_ns > move / 8)
 		return 2;

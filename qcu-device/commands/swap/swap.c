@@ -34,7 +34,10 @@ bool mir_swap_prepare(struct mirror *m)
 	struct swap *s;
 	unsigned int i;
 
-	m->cfg.options.movable &= m->cfg.ops->mem_leave != NULL;
+	if (m->cfg.options.movable && !m->cfg.ops->mem_leave) {
+		complain("--swap: the %s backend cannot let memory leave", m->cfg.ops->name);
+		m->cfg.options.movable = false;
+	}
 	if (!m->cfg.options.movable)
 		return true;
 	s = calloc(1, sizeof(*s));

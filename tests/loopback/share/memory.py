@@ -7,8 +7,8 @@ build, case = os.path.abspath(sys.argv[1]), sys.argv[2]
 seed = int(sys.argv[3]) if len(sys.argv) > 3 else 45
 folder = tempfile.mkdtemp(prefix='qcu-memory-')
 GPU = 64     # MiB
+STEPS = int(os.environ.get('QCU_MEMORY_STEPS', 60))
 LIMIT = 280  # seconds: only something that hangs takes so long
-STEPS = int(os.environ.get('QCU_MEMORY_STEPS', 300))
 PAGE, GPUS, SESSIONS = 4096, 16, 64
 processes = []
 
