@@ -2,13 +2,13 @@
 /*
  * Memory of malloc that is in chunks stays pageable memory for CUDA, whichever way it is copied.
  * What a program writes after cudaMemcpyAsync has returned never reaches the device. No attribute
- * says that the memory is pinned. cudaFreeHost refuses it.
+ * says that the memory is pinned. cudaFreeHost refuses it. The first argument says how often memory
+ * is overwritten (10,000 times).
  */
 #include "tests/loopback/check.h"
 
 #define M      ((size_t)1 << 20)
 #define LEN    (256 << 10)
-#define ROUNDS 10000
 #define WINDOW 0x200000000000ull
 
 static bool in_chunks(const void *p)
@@ -37,7 +37,7 @@ static void unregistered(void)
 }
 
 /* The program may change the source as soon as the call returns. */
-static void overwritten_at_once(void)
+static void overwritten_at_once(int rounds)
 {
 	unsigned char *src = malloc(LEN), *back = malloc(LEN);
 	cudaStream_t stream;
@@ -47,7 +47,7 @@ static void overwritten_at_once(void)
 	REQUIRE(src && back && in_chunks(src), "%p", src);
 	OK(cudaStreamCreate(&stream));
 	OK(cudaMalloc((void **)&dev, LEN));
-	for (i = 0; i < ROUNDS; i++) {
+	for (i = 0; i < rounds; i++) {
 		src[0] = src[LEN / 2] = src[LEN - 1] = (unsigned char)(i | 1);
 		OK(cudaMemcpyAsync(dev, src, LEN, cudaMemcpyHostToDevice, stream));
 		src[0] = src[LEN / 2] = src[LEN - 1] = 0;
@@ -115,11 +115,11 @@ static void reused(void)
 	OK(cudaFree(dev));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	OK(cudaFree(NULL));
 	unregistered();
-	overwritten_at_once();
+	overwritten_at_once(argc > 1 ? atoi(argv[1]) : 10000);
 	content();
 	reused();
 	return 0;

@@ -3,7 +3,7 @@
  * fork() with memory in chunks. The child reads what was there before the fork. From then on,
  * neither process sees what the other writes. Both can allocate, free and use CUDA. A fork in the
  * middle of other threads' allocations leaves no lock held. As long as the child does not use CUDA,
- * its new memory is libc's.
+ * its new memory is libc's. The first argument says how often it forks beside threads (100 times).
  */
 #include <malloc.h>
 #include <pthread.h>
@@ -140,14 +140,14 @@ static void *busy(void *unused)
 	return NULL;
 }
 
-static void among_threads(void)
+static void among_threads(int forks)
 {
 	pthread_t t[4];
 	int i;
 
 	for (i = 0; i < 4; i++)
 		REQUIRE(!pthread_create(&t[i], NULL, busy, NULL), "thread");
-	for (i = 0; i < 100; i++) {
+	for (i = 0; i < forks; i++) {
 		char *p = malloc(M);
 		pid_t pid;
 
@@ -214,12 +214,12 @@ static void early(void)
  */
 __attribute__((section(".preinit_array"), used)) static void (*const first)(void) = early;
 
-int main(void)
+int main(int argc, char **argv)
 {
 	REQUIRE(!pipe(to_child) && !pipe(to_parent), "pipe");
 	OK(cudaFree(NULL));
 	private_copy();
 	handlers();
-	among_threads();
+	among_threads(argc > 1 ? atoi(argv[1]) : 100);
 	return 0;
 }
