@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Runs the test programs, optimised (-O3), with the whole stack and its defaults: the driver's chunk
+# Runs the test programs, optimised, with the whole stack and its defaults: the driver's chunk
 # size, and chunks remapped side by side on the host. Programs that move much data run again with other
 # chunk sizes. Those that only compute run at night.
 # shellcheck source=tests/vm/lib.sh
