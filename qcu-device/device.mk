@@ -30,6 +30,7 @@ $(B)/qcu-device/libs/call.o: override CFLAGS += $(SHIMS:%=-DLIB_HAVE_%)
 MIRROR_LIB := $(B)/qcu-device/libmirror.a
 MIRROR_LIBS := -llz4 -lzstd
 DEVICE_SRCS := $(addprefix qcu-device/jail/,jail.c jail_calls.c jail_files.c jail_lacks.c jail_spaces.c)
+DEVICE_SRCS += $(addprefix qcu-device/moving/,dirty.c state.c)
 DEVICE_SRCS += $(addprefix qcu-device/host/,birth.c board.c board_print.c groups.c main.c memwatch.c metrics.c mirror_vq.c nursery.c passes.c plugin.c poll.c \
 	ramfiles.c ring.c sessions.c spares.c status.c vhost.c)
 # Static: a mirror loads its libraries as a user that may not be allowed to read every folder.

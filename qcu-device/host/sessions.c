@@ -201,10 +201,19 @@ void sessions_end_all(struct device *d, const char *why)
 		end_session(d, q, why);
 }
 
+/* Answers all CLOSEs that have been sent. */
+static void finish_closing(struct device *d)
+{
+	unsigned int q;
+
+	for (q = 1; q <= d->opt->sessions; q++)
+		if (d->session[q].state == SESSION_CLOSING)
+			end_session(d, q, NULL);
+}
+
 void sessions_queue_stops(struct device *d, unsigned int queue)
 {
 	struct session *s = &d->session[queue];
-	unsigned int q;
 
 	if (queue) {
 		end_session(d, queue, "ended, because the guest stopped or reset the device");
@@ -213,9 +222,23 @@ void sessions_queue_stops(struct device *d, unsigned int queue)
 		s->state = SESSION_NONE;
 		return;
 	}
-	for (q = 1; q <= d->opt->sessions; q++)
-		if (d->session[q].state == SESSION_CLOSING)
-			end_session(d, q, NULL);
+	finish_closing(d);
+}
+
+unsigned int sessions_open(struct device *d, unsigned int *queue)
+{
+	unsigned int q, first = 0, n = 0;
+
+	finish_closing(d);
+	for (q = d->opt->sessions; q; q--) {
+		if (d->session[q].state == SESSION_NONE)
+			continue;
+		first = q;
+		n++;
+	}
+	if (queue)
+		*queue = first;
+	return n;
 }
 
 void sessions_new_call_fd(struct device *d, unsigned int queue, int fd)
@@ -348,6 +371,7 @@ void sessions_control(struct device *d, unsigned int queue)
 	do {
 		while (budget && (rc = ring_pop(r, &d->chain, &why))) {
 			budget--;
+			d->wrote = true;
 			if (rc > 0) {
 				why = "a chain of another shape than record and reply";
 				if (carry_out_control(d))

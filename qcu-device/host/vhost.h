@@ -12,6 +12,7 @@
 #include "qcu-device/host/passes.h"
 #include "qcu-device/host/ramfiles.h"
 #include "qcu-device/memory/shares.h"
+#include "qcu-device/moving/state.h"
 
 enum session_state {
 	SESSION_NONE,
@@ -66,6 +67,12 @@ struct device {
 	struct turns_view turns;   /* how the VM shares its GPUs with others */
 	struct board *board;	   /* shared with the metrics process */
 	struct ring_chain chain;   /* the control command that is being carried out */
+	/* Saving and loading the VM. */
+	bool wrote;  /* there has been a session since QEMU began to log written pages */
+	bool moved;  /* the last state was saved, or loaded, without an error */
+	int loading; /* the pipe with a saved state; -1: none */
+	size_t loaded_bytes;
+	uint8_t loaded[STATE_MAX];
 };
 
 /* poll.c: what the poll loop watches. One callback for each fd. */
@@ -101,6 +108,11 @@ void status_print(struct device *d);
 void sessions_control(struct device *d, unsigned int queue); /* queue 0 has been kicked */
 /* Kills all mirrors, waits, and returns the chains that they had. */
 void sessions_end_all(struct device *d, const char *why);
+/*
+ * How many sessions the guest has open. *queue is the first one's, or 0. Those that are being
+ * closed are closed first.
+ */
+unsigned int sessions_open(struct device *d, unsigned int *queue);
 /* Kills the mirror of a live session; the rest comes when it is gone. */
 void sessions_kill(struct device *d, unsigned int queue, const char *why);
 /* Called before a queue stops: no chain of it may be outstanding. */

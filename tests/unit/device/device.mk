@@ -54,6 +54,9 @@ test_device_vhost_OBJS := $(B)/tests/unit/device/host/test_device_frontend.o $(D
 	$(DEVICE_DRIVER) \
 	$(filter-out %/main.o,$(DEVICE_SRCS:%.c=$(B)/%.o)) $(MIRROR_LIB) $(VHOST_USER_LIB)
 test_device_vhost_LIBS := $(DEVICE_LIBS)
+UNIT_TESTS += test_device_moving
+test_device_moving_OBJS = $(test_device_vhost_OBJS)
+test_device_moving_LIBS := $(DEVICE_LIBS)
 ifneq ($(CUDA_INC),)
 UNIT_TESTS += test_cuda_print test_cuda_slabs test_cuda_move
 test_cuda_slabs_OBJS := $(addprefix $(B)/qcu-device/backend/cuda/,be_cuda_mem.o be_cuda_slabs.o be_cuda_kept.o be_cuda_plot.o) \

@@ -126,13 +126,14 @@ static void connect_device(struct frontend *fe)
 		uint32_t count, padding;
 		struct memory_region region;
 	} table = {.count = 1};
-	uint64_t features = 1ull << 36 | 1ull << 32 | 1 << 30 | 1 << 29 | 1 << 28;
-	uint64_t protocol = 1ull << 0 | 1 << 3 | 1 << 9 | 1 << 15;
+	uint64_t features = FE_FEATURES;
+	uint64_t protocol = 1ull << 0 | 1 << 1 | 1 << 3 | 1 << 9 | 1 << 15 | 1 << 19;
 	int i;
 
 	for (i = 0; i < FE_QUEUES; i++)
 		fe->kick[i] = fe->call[i] = -1;
-	assert_int_equal(fe_get(fe, FE_GET_FEATURES), features);
+	/* Without FE_LOG_ALL, as long as QEMU does not copy the memory. */
+	assert_int_equal(fe_get(fe, FE_GET_FEATURES), features | FE_LOG_ALL);
 	fe_send(fe, FE_SET_FEATURES, &features, 8, -1);
 	assert_int_equal(fe_get(fe, FE_GET_PROTOCOL_FEATURES), protocol);
 	fe_send(fe, FE_SET_PROTOCOL_FEATURES, &protocol, 8, -1);

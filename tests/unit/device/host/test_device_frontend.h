@@ -17,6 +17,9 @@
 #define FE_RAM	    0x1000000ull
 #define FE_FREE	    0x800000ull /* tests may use RAM freely from here on */
 
+#define FE_FEATURES (1ull << 36 | 1ull << 32 | 1 << 30 | 1 << 29 | 1 << 28)
+#define FE_LOG_ALL  (1ull << 26)
+
 struct frontend {
 	int sock;
 	pid_t server;
@@ -48,6 +51,7 @@ enum fe_request {
 	FE_GET_FEATURES = 1,
 	FE_SET_FEATURES = 2,
 	FE_SET_MEM_TABLE = 5,
+	FE_SET_LOG_BASE = 6,
 	FE_SET_VRING_NUM = 8,
 	FE_SET_VRING_ADDR = 9,
 	FE_SET_VRING_BASE = 10,
@@ -60,6 +64,8 @@ enum fe_request {
 	FE_SET_VRING_ENABLE = 18,
 	FE_GET_CONFIG = 24,
 	FE_ADD_MEM_REG = 37,
+	FE_SET_DEVICE_STATE_FD = 42,
+	FE_CHECK_DEVICE_STATE = 43,
 };
 void fe_send(struct frontend *fe, unsigned int request, const void *payload, uint32_t size, int fd);
 uint32_t fe_recv(struct frontend *fe, unsigned int request, void *payload, uint32_t max);

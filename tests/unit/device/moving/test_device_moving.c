@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What QEMU asks of a device whose VM is saved, loaded or migrated: states that the device must not
+ * accept, reasons against saving, and the log of written pages.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "qcu-device/moving/dirty.h"
+#include "qcu-device/moving/state.h"
+#include "tests/unit/device/host/test_device_born.h"
+#include "tests/unit/device/host/test_device_frontend.h"
+#include "tests/unit/device/mirror/test_device_fake.h"
+
+enum { SAVE, LOAD };
+#define NO_FILE	  (1u << 8)
+#define FAILED	  1u
+#define LOG_BYTES (2 * FE_RAM / DIRTY_PAGE / 8)
+
+static struct frontend fe;
+
+static int start(void **state)
+{
+	unsigned int q;
+
+	(void)state;
+	fake_reset();
+	born_tell();
+	fe_start(&fe);
+	for (q = 0; q < FE_QUEUES; q++)
+		fe_queue_start(&fe, q);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	int status = fe_stop(&fe);
+
+	(void)state;
+	return !WIFEXITED(status) || WEXITSTATUS(status);
+}
+
+/* ---- the state's bytes ---- */
+
+static void refused(struct state *s, size_t len, const char *reason)
+{
+	char why[256] = "";
+
+	assert_false(state_fits(s, len, FE_SESSIONS, why, sizeof(why)));
+	assert_non_null(strstr(why, reason));
+	state_make(s, FE_SESSIONS);
+}
+
+static void bad_states(void **state)
+{
+	struct {
+		struct state s;
+		uint8_t more;
+	} m = {0};
+	struct state *s = &m.s;
+	char why[256] = "";
+
+	(void)state;
+	refused(s, 0, "too short");
+	refused(s, sizeof(*s) - 1, "too short");
+	s->magic++;
+	refused(s, sizeof(*s), "not the state of a qcu-device");
+	s->version = 2;
+	refused(s, sizeof(*s), "its version is 2");
+	s->wire_version = 9999;
+	refused(s, sizeof(*s), "its wire version is 9999");
+	s->sessions++;
+	refused(s, sizeof(*s), "can have 5 sessions, and this one 4");
+	s->window_base += 4096;
+	refused(s, sizeof(*s), "lies elsewhere");
+	s->window_size = 0;
+	refused(s, sizeof(*s), "lies elsewhere");
+	s->open = 1;
+	refused(s, sizeof(*s), "is not implemented");
+	s->open = UINT32_MAX;
+	refused(s, sizeof(*s), "is not implemented");
+	s->rsvd = 1;
+	refused(s, sizeof(*s), "damaged");
+	s->bytes--;
+	refused(s, sizeof(*s), "damaged");
+	refused(s, sizeof(*s) + 1, "damaged");
+	assert_true(state_fits(s, sizeof(*s), FE_SESSIONS, why, sizeof(why)));
+	assert_string_equal(why, "");
+}
+
+/* ---- the log ---- */
+
+static bool is_marked(const uint8_t *log, uint64_t page)
+{
+	return log[page / 8] >> page % 8 & 1;
+}
+
+static void marks(void **state)
+{
+	static uint8_t log[8];
+	uint64_t first, last, page;
+
+	(void)state;
+	assert_false(dirty_mark(log, sizeof(log), UINT64_MAX, 2));
+	assert_false(dirty_mark(log, sizeof(log), UINT64_MAX - 4095, 4096));
+	assert_false(dirty_mark(log, sizeof(log), 64 * DIRTY_PAGE, 1));
+	assert_false(dirty_mark(log, 0, 0, 1));
+	assert_true(dirty_mark(log, sizeof(log), UINT64_MAX, 0));
+	for (page = 0; page < 64; page++)
+		assert_false(is_marked(log, page));
+	/* What lies in the log is marked. */
+	assert_false(dirty_mark(log, sizeof(log), 63 * DIRTY_PAGE, DIRTY_PAGE + 1));
+	assert_true(is_marked(log, 63));
+	for (first = 0; first < 64; first++) {
+		for (last = first; last < 64; last++) {
+			memset(log, 0, sizeof(log));
+			assert_true(dirty_mark(log, sizeof(log), first * DIRTY_PAGE + 4095,
+					       (last - first) * DIRTY_PAGE + 1));
+			for (page = 0; page < 64; page++)
+				assert_int_equal(is_marked(log, page),
+						 page >= first && page <= last);
+		}
+	}
+}
+
+/* ---- a device ---- */
+
+static uint64_t transfer(uint32_t direction, uint32_t phase, int fd)
+{
+	const uint32_t m[2] = {direction, phase};
+	uint64_t answer = 0;
+
+	fe_send(&fe, FE_SET_DEVICE_STATE_FD, m, sizeof(m), fd);
+	fe_recv(&fe, FE_SET_DEVICE_STATE_FD, &answer, sizeof(answer));
+	if (fd >= 0)
+		close(fd);
+	return answer;
+}
+
+/* Loads these bytes. True: the device goes on from them. */
+static bool loads(const void *bytes, size_t len)
+{
+	int fds[2];
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	assert_int_equal(transfer(LOAD, 0, fds[0]), NO_FILE);
+	while (len) {
+		ssize_t n = write(fds[1], bytes, len);
+
+		/* The device reads no more than a state can have. */
+		if (n < 0 && errno == EPIPE)
+			break;
+		assert_true(n > 0);
+		bytes = (const char *)bytes + n;
+		len -= (size_t)n;
+	}
+	close(fds[1]);
+	return !fe_get(&fe, FE_CHECK_DEVICE_STATE);
+}
+
+static void bad_transfers(void **state)
+{
+	static uint8_t much[1 << 20];
+	struct state s;
+	int fds[2];
+
+	(void)state;
+	signal(SIGPIPE, SIG_IGN);
+	assert_int_equal(fe_get(&fe, FE_CHECK_DEVICE_STATE), FAILED);
+	assert_int_equal(transfer(SAVE, 0, -1), NO_FILE | FAILED);
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	assert_int_equal(transfer(2, 0, fds[0]), NO_FILE | FAILED);
+	assert_int_equal(transfer(SAVE, 1, fds[1]), NO_FILE | FAILED);
+	assert_int_equal(fe_get(&fe, FE_CHECK_DEVICE_STATE), FAILED);
+	/* Nobody reads what is saved. */
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	close(fds[0]);
+	assert_int_equal(transfer(SAVE, 0, fds[1]), NO_FILE | FAILED);
+	assert_false(loads(much, 0));
+	assert_false(loads(much, sizeof(much)));
+	state_make(&s, FE_SESSIONS);
+	assert_false(loads(&s, sizeof(s) - 1));
+	s.open = 1;
+	assert_false(loads(&s, sizeof(s)));
+	/* One that does not end. */
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	assert_int_equal(transfer(LOAD, 0, fds[0]), NO_FILE);
+	assert_int_equal(fe_get(&fe, FE_CHECK_DEVICE_STATE), FAILED);
+	close(fds[1]);
+	/* The device is still there. */
+	assert_int_equal(fe_open(&fe, 1), 0);
+	assert_int_equal(fe_close(&fe, 1), 0);
+}
+
+static const char *reason(void)
+{
+	static struct {
+		uint32_t offset, size, flags;
+		uint8_t guests[sizeof(struct qcu_config)];
+		char reason[192];
+	} m;
+
+	m.size = sizeof(m.guests) + sizeof(m.reason);
+	fe_send(&fe, FE_GET_CONFIG, &m, sizeof(m), -1);
+	assert_int_equal(fe_recv(&fe, FE_GET_CONFIG, &m, sizeof(m)), sizeof(m));
+	m.reason[sizeof(m.reason) - 1] = '\0';
+	return m.reason;
+}
+
+/* The mirror gets its name when it has taken the session. */
+static pid_t wait_for_mirror(unsigned int session)
+{
+	const struct timespec ms = {.tv_nsec = 1000000};
+	unsigned int i;
+	pid_t pid;
+
+	for (i = 0; !(pid = fe_mirror(&fe, session)); i++) {
+		assert_true(i < 10000);
+		nanosleep(&ms, NULL);
+	}
+	return pid;
+}
+
+static void saved_and_loaded(void **state)
+{
+	struct state s, want;
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(fe_open(&fe, 2), 0);
+	assert_non_null(strstr(reason(), "uses CUDA"));
+	assert_int_equal(fe_open(&fe, 1), 0);
+	assert_non_null(strstr(reason(), "and others use CUDA"));
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	assert_int_equal(transfer(SAVE, 0, fds[1]), NO_FILE | FAILED);
+	close(fds[0]);
+	/* A session whose mirror has died is open until the guest closes it. */
+	assert_int_equal(kill(wait_for_mirror(1), SIGKILL), 0);
+	assert_int_equal(fe_close(&fe, 2), 0);
+	assert_non_null(strstr(reason(), "uses CUDA"));
+	assert_int_equal(fe_close(&fe, 1), 0);
+	assert_string_equal(reason(), "");
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	assert_int_equal(transfer(SAVE, 0, fds[1]), NO_FILE);
+	assert_int_equal(read(fds[0], &s, sizeof(s)), sizeof(s));
+	assert_int_equal(read(fds[0], &want, sizeof(want)), 0);
+	close(fds[0]);
+	assert_int_equal(fe_get(&fe, FE_CHECK_DEVICE_STATE), 0);
+	state_make(&want, FE_SESSIONS);
+	assert_memory_equal(&s, &want, sizeof(s));
+	assert_true(loads(&s, sizeof(s)));
+}
+
+static void log_to(int fd)
+{
+	const uint64_t m[2] = {LOG_BYTES, 0};
+	uint64_t answer[2];
+
+	fe_send(&fe, FE_SET_LOG_BASE, m, sizeof(m), fd);
+	fe_recv(&fe, FE_SET_LOG_BASE, answer, sizeof(answer));
+}
+
+static void set_features(uint64_t features)
+{
+	fe_send(&fe, FE_SET_FEATURES, &features, sizeof(features), -1);
+}
+
+/* Nothing is marked until a session may have written, and then all of the VM's memory. */
+static void logs(void **state)
+{
+	int fd = memfd_create("log", MFD_CLOEXEC);
+	uint64_t page, marked;
+	uint8_t *log;
+
+	(void)state;
+	/* A log that cannot be mapped is a reason against saving. */
+	log_to(open("/dev/null", O_RDONLY | O_CLOEXEC));
+	set_features(FE_FEATURES | FE_LOG_ALL);
+	assert_non_null(strstr(reason(), "cannot be mapped"));
+	set_features(FE_FEATURES);
+	assert_string_equal(reason(), "");
+
+	assert_int_equal(ftruncate(fd, LOG_BYTES), 0);
+	log = mmap(NULL, LOG_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(log, MAP_FAILED);
+	log_to(fd);
+	set_features(FE_FEATURES | FE_LOG_ALL);
+	fe_queue_stop(&fe, 4);
+	for (page = 0; page < 2 * FE_RAM / DIRTY_PAGE; page++)
+		assert_false(is_marked(log, page));
+	assert_int_equal(fe_open(&fe, 1), 0);
+	assert_int_equal(fe_close(&fe, 1), 0);
+	fe_queue_stop(&fe, 0);
+	for (page = marked = 0; page < 2 * FE_RAM / DIRTY_PAGE; page++)
+		marked += is_marked(log, page);
+	assert_int_equal(marked, FE_RAM / DIRTY_PAGE);
+	munmap(log, LOG_BYTES);
+	close(fd);
+}
+
+int main(int argc, char **argv)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, start, stop)
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bad_states),
+		cmocka_unit_test(marks),
+		T(bad_transfers),
+		T(saved_and_loaded),
+		T(logs),
+	};
+#undef T
+
+	born_main(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
