@@ -12,6 +12,9 @@
  * the config space is all zero; the guest is told that the device needs a
  * reset, may reset it and set it up as always, and hears of a config change
  * when the next process is there.
+ *
+ * The VM can be saved and migrated unless qcu-device gives a reason against it.
+ * The reason stands in the config space behind the guest's part.
  */
 
 #include "qemu/osdep.h"
@@ -24,8 +27,10 @@
 #include "hw/qdev-properties-system.h"
 #include "hw/virtio/virtio-bus.h"
 #include "hw/virtio/vhost-user-qcuda.h"
-#include "migration/blocker.h"
+#include "migration/register.h"
+#include "migration/vmstate.h"
 #include "standard-headers/linux/vhost_types.h"
+#include "system/runstate.h"
 
 static const Property qcuda_properties[] = {
 	DEFINE_PROP_CHR("chardev", VHostUserBase, chardev),
@@ -44,20 +49,6 @@ static void qcuda_watch_no_more(DeviceState *dev)
 {
 	qemu_chr_fe_set_handlers(&VHOST_USER_BASE(dev)->chardev, NULL, NULL, NULL, NULL, NULL, NULL,
 				 false);
-}
-
-/*
- * Sessions are processes of the host, and what they have is on its GPU. Of the
- * reasons against a migration QEMU tells the one that was added last, and each
- * vhost_dev_init() adds one that says nothing to a user.
- */
-static int qcuda_block_migration(VHostUserQcuda *q, Error **errp)
-{
-	migrate_del_blocker(&q->unmigratable);
-	error_setg(&q->unmigratable,
-		   "virtio-qcuda: the VM cannot be saved or migrated, because what its programs "
-		   "have on the host's GPU would be lost");
-	return migrate_add_blocker(&q->unmigratable, errp);
 }
 
 /* Runs from the main loop once no vhost code is on the stack any more. */
@@ -109,7 +100,7 @@ static void qcuda_reconnect(DeviceState *dev)
 	} else if (!qemu_chr_fe_backend_open(&vub->chardev)) {
 		error_setg(&err, "it has gone again");
 	}
-	if (err || qcuda_block_migration(q, &err)) {
+	if (err) {
 		vhost_dev_cleanup(&vub->vhost_dev);
 		goto fail;
 	}
@@ -182,15 +173,57 @@ static uint64_t qcuda_get_features(VirtIODevice *vdev, uint64_t features, Error 
 	return qc->base_get_features(vdev, features, errp) & ~(1ULL << VHOST_F_LOG_ALL);
 }
 
+/* False: the VM cannot be saved now, and *errp says why. */
+static bool qcuda_can_be_saved(VHostUserQcuda *q, Error **errp)
+{
+	VHostUserBase *vub = VHOST_USER_BASE(q);
+	char all[QCUDA_CONFIG_SIZE + QCUDA_REASON_SIZE];
+	char *reason = all + QCUDA_CONFIG_SIZE;
+	size_t i;
+
+	/* A device that the guest has not reset yet has the rings of a process that has gone. */
+	if (q->gone || q->lost) {
+		error_setg(errp, "virtio-qcuda: the VM cannot be saved or migrated while no "
+				 "qcu-device serves it");
+		return false;
+	}
+	if (!vhost_supports_device_state(&vub->vhost_dev)) {
+		error_setg(errp, "virtio-qcuda: the VM cannot be saved or migrated, because this "
+				 "qcu-device is too old for it");
+		return false;
+	}
+	if (vhost_dev_get_config(&vub->vhost_dev, (uint8_t *)all, sizeof(all), errp)) {
+		return false;
+	}
+	if (!*reason) {
+		return true;
+	}
+	reason[QCUDA_REASON_SIZE - 1] = '\0';
+	for (i = 0; reason[i]; i++) {
+		if (reason[i] < ' ' || reason[i] > '~') {
+			reason[i] = '?';
+		}
+	}
+	error_setg(errp, "virtio-qcuda: the VM cannot be saved or migrated, because %s", reason);
+	return false;
+}
+
+static bool qcuda_is_being_saved(void)
+{
+	return runstate_check(RUN_STATE_FINISH_MIGRATE) || runstate_check(RUN_STATE_SAVE_VM);
+}
+
 /*
  * A VM that is stopped has its device go on: what a mirror has in hand cannot
- * be stopped half way, nor taken up by another one later. It is as with a
- * device that is passed through; the VM cannot be migrated in either case.
+ * be stopped half way. It is as with a device that is passed through. If the VM
+ * is stopped to be saved, the device stops before the last of the memory is
+ * read. With a reason against saving it goes on, and qcuda_pre_save() fails.
  */
 static bool qcuda_only_stopped(VirtIODevice *vdev, uint8_t status)
 {
 	return !vdev->vm_running && virtio_device_started(vdev, status) &&
-	       vhost_dev_is_started(&VHOST_USER_BASE(vdev)->vhost_dev);
+	       vhost_dev_is_started(&VHOST_USER_BASE(vdev)->vhost_dev) &&
+	       !(qcuda_is_being_saved() && qcuda_can_be_saved(VHOST_USER_QCUDA(vdev), NULL));
 }
 
 /* The rings of a device process that has gone are not for the next one: a reset comes first. */
@@ -205,6 +238,103 @@ static void qcuda_set_status(VirtIODevice *vdev, uint8_t status)
 		VHOST_USER_QCUDA_GET_CLASS(vdev)->base_set_status(vdev, status);
 	}
 }
+
+/* ---- saving and loading ---- */
+
+/*
+ * Asked before anything else happens, so that `migrate` and `savevm` fail at
+ * once. A VM that was stopped before is not stopped again, so its device stops
+ * here. It starts again when the VM goes on.
+ */
+static int qcuda_save_prepare(void *opaque, Error **errp)
+{
+	VirtIODevice *vdev = opaque;
+
+	if (!qcuda_can_be_saved(VHOST_USER_QCUDA(vdev), errp)) {
+		return -EBUSY;
+	}
+	if (!vdev->vm_running) {
+		VHOST_USER_QCUDA_GET_CLASS(vdev)->base_set_status(vdev, vdev->status);
+	}
+	return 0;
+}
+
+static const SaveVMHandlers qcuda_save_handlers = {
+	.save_prepare = qcuda_save_prepare,
+};
+
+/* A program may have begun since qcuda_save_prepare(). */
+static int qcuda_pre_save(void *opaque)
+{
+	VHostUserQcuda *q = opaque;
+	Error *err = NULL;
+
+	if (qcuda_can_be_saved(q, &err) && vhost_dev_is_started(&VHOST_USER_BASE(q)->vhost_dev)) {
+		error_setg(&err, "virtio-qcuda: the VM cannot be saved or migrated in a way that "
+				 "does not stop it first");
+	}
+	if (!err) {
+		return 0;
+	}
+	error_report_err(err);
+	return -EBUSY;
+}
+
+static int qcuda_pre_load(void *opaque)
+{
+	if (!VHOST_USER_QCUDA(opaque)->gone) {
+		return 0;
+	}
+	error_report("virtio-qcuda: the VM cannot be loaded while no qcu-device serves it");
+	return -ENODEV;
+}
+
+static int qcuda_put_state(QEMUFile *f, void *pv, size_t size, const VMStateField *field,
+			   JSONWriter *vmdesc)
+{
+	Error *err = NULL;
+	int ret = vhost_save_backend_state(&VHOST_USER_BASE(pv)->vhost_dev, f, &err);
+
+	if (ret < 0) {
+		error_reportf_err(err, "virtio-qcuda: the device's state cannot be saved: ");
+	}
+	return ret;
+}
+
+static int qcuda_get_state(QEMUFile *f, void *pv, size_t size, const VMStateField *field)
+{
+	Error *err = NULL;
+	int ret = vhost_load_backend_state(&VHOST_USER_BASE(pv)->vhost_dev, f, &err);
+
+	if (ret < 0) {
+		error_reportf_err(err, "virtio-qcuda: the device's state cannot be loaded "
+				       "(its qcu-device says why): ");
+	}
+	return ret;
+}
+
+static const VMStateInfo qcuda_state_info = {
+	.name = "virtio-qcuda qcu-device",
+	.get = qcuda_get_state,
+	.put = qcuda_put_state,
+};
+
+static const VMStateDescription qcuda_vmstate = {
+	.name = "virtio-qcuda",
+	.version_id = 1,
+	.minimum_version_id = 1,
+	.pre_save = qcuda_pre_save,
+	.pre_load = qcuda_pre_load,
+	.fields =
+		(const VMStateField[]){
+			VMSTATE_VIRTIO_DEVICE,
+			{
+				.name = "qcu-device",
+				.info = &qcuda_state_info,
+			},
+			VMSTATE_END_OF_LIST(),
+		},
+};
 
 /* For "info virtio-status" and its kin, which call it unseen. */
 static struct vhost_dev *qcuda_get_vhost(VirtIODevice *vdev)
@@ -242,26 +372,22 @@ static void qcuda_realize(DeviceState *dev, Error **errp)
 		error_prepend(errp, "virtio-qcuda: ");
 		return;
 	}
-	if (qcuda_block_migration(q, errp)) {
-		return;
-	}
 	vubc->parent_realize(dev, errp);
 	if (*errp) {
 		/* The base leaves its own handler behind, for a device that is no more. */
 		qcuda_watch_no_more(dev);
-		migrate_del_blocker(&q->unmigratable);
 		error_prepend(errp, "virtio-qcuda: qcu-device does not serve this socket: ");
 		return;
 	}
-	/* It was possible before, so it is now. */
-	qcuda_block_migration(q, &error_abort);
+	register_savevm_live("virtio-qcuda-save", VMSTATE_INSTANCE_ID_ANY, 1, &qcuda_save_handlers,
+			     dev);
 	qcuda_watch(dev);
 }
 
 static void qcuda_unrealize(DeviceState *dev)
 {
 	qcuda_watch_no_more(dev);
-	migrate_del_blocker(&VHOST_USER_QCUDA(dev)->unmigratable);
+	unregister_savevm(NULL, "virtio-qcuda-save", dev);
 	/* What a disconnect that is under way would undo, the base undoes. */
 	VHOST_USER_BASE(dev)->connected = false;
 	VHOST_USER_QCUDA_GET_CLASS(dev)->base_unrealize(dev);
@@ -275,6 +401,7 @@ static void qcuda_class_init(ObjectClass *klass, void *data)
 	VHostUserQcudaClass *qc = VHOST_USER_QCUDA_CLASS(klass);
 
 	dc->desc = "qCUDA device, served by a qcu-device process";
+	dc->vmsd = &qcuda_vmstate;
 	device_class_set_props(dc, qcuda_properties);
 	device_class_set_parent_realize(dc, qcuda_realize, &vubc->parent_realize);
 	set_bit(DEVICE_CATEGORY_MISC, dc->categories);

@@ -15,6 +15,7 @@
 #define VIRTIO_ID_QCUDA 63
 
 #define QCUDA_CONFIG_SIZE      64
+#define QCUDA_REASON_SIZE      192 /* behind the config: why the VM cannot be saved now, or "" */
 #define QCUDA_QUEUE_SIZE       512
 #define QCUDA_SESSIONS_DEFAULT 16
 #define QCUDA_SESSIONS_MAX     63
@@ -32,7 +33,6 @@ struct VHostUserQcuda {
 	bool gone;
 	/* It has done so since the guest last reset the device. */
 	bool lost;
-	Error *unmigratable;
 };
 
 struct VHostUserQcudaClass {

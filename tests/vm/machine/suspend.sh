@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The guest is suspended. While programs use CUDA, the driver refuses this with a reason, and the
-# programs go on. Otherwise the guest sleeps and wakes up, and the next program works. QEMU refuses to
-# save or migrate the VM, with a reason, and nothing changes.
+# programs go on. Otherwise the guest sleeps and wakes up, and the next program works.
 #
 # The test uses the kernel's own test mode, which does all steps except the last one
 # (Documentation/power/basic-pm-debugging). QEMU starts this guest without a boot loader, so the guest
@@ -62,18 +61,6 @@ for how in mem freeze; do
 		fail "sleeping ended with $slept, a program with $rc; set up anew $again times"
 done
 
-begin saved-and-migrated-under-a-program
-mkfifo /tmp/in
-sleeper </tmp/in >/tmp/out 2>&1 &
-pid=$!
-exec 3>/tmp/in
-until_true grep -q ready /tmp/out
-ask save-and-migrate
-exec 3>&-
-wait $pid
-rc=$?
-[ "$answer" = refused ] && [ $rc -eq 0 ] && pass || fail "$answer; the program ended with $rc"
-
 begin sleeps-without-a-device
 ask kill-and-keep
 until_true first_call 100 >>$log 2>&1
@@ -86,25 +73,8 @@ until_true first_call 0 >>$log 2>&1
 expect works-after-all 0 vector_add
 END
 
-# Both must be refused with our message, and the VM must run on.
-host_save-and-migrate() {
-	local how
-	for how in 'human-monitor-command {"command-line":"savevm x"}' 'migrate {"uri":"exec:cat>/dev/null"}'; do
-		qmp "${how%% *}" "${how#* }"
-		case $qmp_answer in
-		*'virtio-qcuda: the VM cannot be saved or migrated, because'*) ;;
-		*)
-			echo "${how%% *} says $qmp_answer"
-			return
-			;;
-		esac
-	done
-	qmp query-status
-	[[ $qmp_answer == *'"status": "running"'* ]] && echo refused || echo "the VM is $qmp_answer"
-}
-
-# This VM has no shared folder: Linux' 9p does not support suspend, and a shared folder alone would
-# prevent saving the VM. In / the launcher shares nothing, because it never shares the root folder.
+# This VM has no shared folder: Linux' 9p does not support suspend. In / the launcher
+# shares nothing, because it never shares the root folder.
 machine_share=()
 cd / || exit
 machine_start "${with[@]}"

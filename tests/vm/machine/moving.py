@@ -1,0 +1,455 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""
+Saves VMs, moves them to other QEMUs of this machine, and cuts moves off. Called by moving.sh.
+
+usage: moving.py FOLDER QEMU QCU_DEVICE VMLINUX INITRD KLOG SLOW
+
+The guest reads commands from its console, one in a line, and says "done: CODE" after each.
+"""
+import json
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+folder, qemu, qcu_device, vmlinux, initrd, klog, slow = sys.argv[1:]
+LIMIT = 30 * int(slow)  # for what only a hang reaches
+SESSIONS = 4
+APPEND = (
+    "console=ttyS0 quiet loglevel=5 panic=-1 tsc=reliable no_timer_check lpj=4000000 mitigations=off "
+    "rcupdate.rcu_cpu_stall_timeout=300 rdinit=/qcu/obey"
+)
+everything = []
+
+
+class Failed(Exception):
+    pass
+
+
+def make_qcow2(path, size=1 << 30):
+    """An empty disk, for savevm: a header, a table of counts, the counts, a table of nothing."""
+    cluster = 1 << 16
+    header = struct.pack(">4sIQIIQIIQQIIQ", b"QFI\xfb", 2, 0, 0, 16, size, 0, size // (cluster * cluster // 8) + 1,
+                         3 * cluster, cluster, 1, 0, 0)
+    with open(path, "wb") as f:
+        for at, what in enumerate((header, struct.pack(">Q", 2 * cluster), struct.pack(">4H", 1, 1, 1, 1), b"")):
+            f.seek(at * cluster)
+            f.write(what)
+        f.truncate(4 * cluster)
+
+
+def until(what, test):
+    end = time.monotonic() + LIMIT
+    while not test():
+        if time.monotonic() > end:
+            raise Failed("waited in vain: " + what)
+        time.sleep(0.02)
+
+
+class Device:
+    """A qcu-device for one VM."""
+
+    def __init__(self, name, sessions=SESSIONS):
+        self.socket, self.log = f"{folder}/{name}.sock", f"{folder}/{name}.device.log"
+        self.start(sessions)
+
+    def start(self, sessions=SESSIONS):
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [qcu_device, "--socket", self.socket, "--gpu", "soft", "--sessions", str(sessions), "--metrics", "none"],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        everything.append(self.process)
+        until("qcu-device's socket", lambda: os.path.exists(self.socket))
+
+    def said(self, text):
+        with open(self.log, encoding="ascii") as log:
+            return text in log.read()
+
+
+class VM:
+    def __init__(self, name, *more, incoming=False, sessions=SESSIONS):
+        self.name, self.console = name, b""
+        self.device = Device(name, sessions)
+        self.log = f"{folder}/{name}.qemu.log"
+        args = [
+            qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+            "-machine", "q35,memory-backend=ram,usb=off,hpet=off",
+            "-object", "memory-backend-memfd,id=ram,size=256M,share=on", "-m", "256M", "-smp", "2",
+            "-accel", "tcg,thread=single", "-cpu", "max,-erms,-fsrm",
+            "-kernel", vmlinux, "-initrd", initrd, "-append", APPEND,
+            "-chardev", f"socket,id=console,path={folder}/{name}.console,server=on,wait=off", "-serial", "chardev:console",
+            "-qmp", f"unix:{folder}/{name}.qmp,server=on,wait=off",
+            "-chardev", f"socket,id=qcu,path={self.device.socket},reconnect-ms=200",
+            "-device", f"virtio-qcuda-pci,chardev=qcu,sessions={sessions}", *more,
+        ]
+        if incoming:
+            args += ["-incoming", "defer"]
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        everything.append(self.process)
+        self.terminal = self.connect(f"{folder}/{name}.console")
+        self.terminal.setblocking(False)
+        self.monitor = self.connect(f"{folder}/{name}.qmp")
+        self.monitor.settimeout(LIMIT)
+        self.lines = self.monitor.makefile("r")
+        self.lines.readline()
+        self.qmp("qmp_capabilities")
+
+    def connect(self, path):
+        s = socket.socket(socket.AF_UNIX)
+
+        def try_it():
+            if self.process.poll() is not None:
+                raise Failed(f"QEMU {self.name} has ended: " + self.said())
+            try:
+                s.connect(path)
+                return True
+            except OSError:
+                return False
+
+        until("QEMU's socket", try_it)
+        return s
+
+    def said(self):
+        with open(self.log, encoding="ascii", errors="replace") as log:
+            return log.read()
+
+    # ---- QEMU's monitor ----
+
+    def try_qmp(self, command, **arguments):
+        self.monitor.sendall(json.dumps({"execute": command, "arguments": arguments}).encode())
+        while True:
+            line = self.lines.readline()
+            if not line:
+                raise Failed(f"QEMU {self.name} has ended: " + self.said())
+            answer = json.loads(line)
+            if "event" not in answer:
+                return answer
+
+    def qmp(self, command, **arguments):
+        answer = self.try_qmp(command, **arguments)
+        if "error" in answer:
+            raise Failed(f"{command}: {answer['error']['desc']}")
+        return answer["return"]
+
+    def hmp(self, line):
+        return self.qmp("human-monitor-command", **{"command-line": line})
+
+    def refusal(self, command, **arguments):
+        answer = self.try_qmp(command, **arguments)
+        return answer["error"]["desc"] if "error" in answer else f"no error but {answer}"
+
+    def runs(self):
+        return self.qmp("query-status")["status"] == "running"
+
+    def becomes(self, *states):
+        def there():
+            self.state = self.qmp("query-migrate")
+            return self.state.get("status") in states
+
+        try:
+            until(f"{self.name}: {states}", there)
+        except Failed as e:
+            raise Failed(f"{e}, it is {self.state}") from None
+        return self.state
+
+    def slowly(self):
+        """A migration stays at its beginning."""
+        self.qmp("migrate-set-parameters", **{"max-bandwidth": 1 << 16, "downtime-limit": 1})
+
+    def second_pass(self):
+        """All memory has been copied once. From here on the migration goes slowly."""
+        until("the second pass", lambda: self.becomes("active")["ram"]["dirty-sync-count"] > 1)
+        self.slowly()
+
+    def fast(self):
+        self.qmp("migrate-set-parameters", **{"max-bandwidth": 0, "downtime-limit": 2000000})
+
+    def migrate_to(self, other):
+        self.qmp("migrate", uri=f"unix:{folder}/{other.name}.incoming")
+
+    def listen(self):
+        self.capabilities()
+        self.qmp("migrate-incoming", uri=f"unix:{folder}/{self.name}.incoming")
+
+    def capabilities(self, back=True):
+        """The source hears of an error at the target, as with libvirt. A file says nothing."""
+        self.qmp("migrate-set-capabilities", capabilities=[{"capability": "return-path", "state": back}])
+
+    def save(self, path):
+        self.capabilities(False)
+        self.fast()
+        self.qmp("migrate", uri=f"file:{path}")
+        self.becomes("completed")
+
+    # ---- the guest ----
+
+    def look(self):
+        try:
+            while True:
+                some = self.terminal.recv(65536)
+                if not some:
+                    return
+                self.console += some
+        except BlockingIOError:
+            pass
+
+    def wait_for(self, pattern):
+        found = None
+
+        def there():
+            nonlocal found
+            self.look()
+            found = re.search(pattern, self.console)
+            return found
+
+        until(f"{self.name} says {pattern}: {self.console[-400:]!r}", there)
+        self.before = self.console[: found.start()]
+        self.console = self.console[found.end():]
+        return found
+
+    def start(self, line):
+        self.terminal.sendall(line.encode() + b"\n")
+
+    def code(self):
+        return int(self.wait_for(rb"done: (\d+)\r?\n").group(1))
+
+    def does(self, line):
+        """Fails unless the guest carries this out."""
+        self.start(line)
+        code = self.code()
+        if code:
+            raise Failed(f"{self.name}: {line}: exit code {code}: {self.console[-300:]!r}, {self.device_said()}")
+
+    def device_said(self):
+        with open(self.device.log, encoding="ascii", errors="replace") as log:
+            return log.read()[-300:]
+
+    def boot(self):
+        self.wait_for(rb"obeys\r?\n")
+
+    def end(self):
+        for p in (self.process, self.device.process):
+            p.kill()
+            p.wait()
+
+
+# ---- the cases ----
+
+WHY = "virtio-qcuda: the VM cannot be saved or migrated, because sleeper (pid "
+
+
+def expect(what, condition):
+    if not condition:
+        raise Failed(what)
+
+
+def refused_under_a_program(vm):
+    vm.does("hold")
+    for answer in (vm.refusal("migrate", uri=f"file:{folder}/none"), vm.hmp("savevm x")):
+        expect(answer, WHY in answer and "not implemented yet" in answer)
+    expect("it stands still", vm.runs())
+    vm.qmp("stop")
+    answer = vm.refusal("migrate", uri=f"file:{folder}/none")
+    expect(answer, WHY in answer)
+    vm.qmp("cont")
+    vm.does("release")
+
+
+def refused_without_a_device(vm):
+    vm.device.process.kill()
+    vm.device.process.wait()
+    until("QEMU notices", lambda: "no qcu-device serves" in vm.refusal("migrate", uri=f"file:{folder}/none"))
+    vm.device.start()
+    vm.does("until_true vector_add")
+
+
+def begins_meanwhile(vm):
+    """A program that begins during the migration ends it, not the other way round."""
+    target = VM("late", incoming=True)
+    target.listen()
+    vm.slowly()
+    vm.migrate_to(target)
+    vm.becomes("active")
+    vm.does("hold")
+    vm.fast()
+    state = vm.becomes("failed", "completed")
+    expect(f"{state}", state["status"] == "failed" and WHY in vm.said())
+    until("it runs", vm.runs)
+    vm.does("release")
+    target.end()
+
+
+def cut_off(vm, how):
+    target = VM("cut", incoming=True)
+    target.listen()
+    vm.slowly()
+    vm.migrate_to(target)
+    vm.becomes("active")
+    vm.does("vector_add")
+    how(target)
+    vm.becomes("failed", "cancelled")
+    until("it runs", vm.runs)
+    vm.fast()
+    vm.does("vector_add")
+    expect("the target runs, too", target.process.poll() is not None or not target.runs())
+    target.end()
+
+
+def cut_target_killed(vm):
+    cut_off(vm, lambda target: target.process.kill())
+
+
+def cut_cancelled(vm):
+    cut_off(vm, lambda target: vm.qmp("migrate_cancel"))
+
+
+def cut_at_the_end(vm, target, how):
+    """At the stop of the source, before the target has loaded the device's state."""
+    target.listen()
+    vm.fast()
+    how(target)
+    vm.migrate_to(target)
+    vm.becomes("failed")
+    until("it runs", vm.runs)
+    vm.does("vector_add")
+    target.end()
+
+
+def cut_no_device_there(vm):
+    cut_at_the_end(vm, VM("alone", incoming=True), lambda target: target.device.process.kill())
+
+
+def cut_device_silent_then_killed(vm):
+    target = VM("mute", incoming=True)
+    target.listen()
+    vm.fast()
+    target.device.process.send_signal(signal.SIGSTOP)
+    vm.migrate_to(target)
+    until("the source stands", lambda: not vm.runs())
+    target.process.kill()
+    target.device.process.kill()
+    vm.becomes("failed")
+    until("it runs", vm.runs)
+    vm.does("vector_add")
+    target.end()
+
+
+def cut_other_sessions(vm):
+    cut_at_the_end(vm, VM("other", incoming=True, sessions=SESSIONS + 1), lambda target: None)
+
+
+def snapshot(vm):
+    vm.does("echo before >/tmp/when && to_file zero /tmp/f && to_file put /tmp/f 1")
+    expect("savevm says " + vm.hmp("savevm one"), True)
+    expect("no snapshot: " + vm.hmp("info snapshots"), "one" in vm.hmp("info snapshots"))
+    expect("it stands still", vm.runs())
+    vm.does("vector_add && to_file put /tmp/f 2 && echo after >/tmp/when")
+    # A program that runs when an older state is loaded ends with what it was part of.
+    vm.does("hold")
+    said = vm.hmp("loadvm one")
+    expect(f"loadvm says {said}", not said)
+    expect("it stands still", vm.runs())
+    vm.does("grep -q before /tmp/when && to_file check /tmp/f 1 && vector_add")
+
+
+def move(vm):
+    """The VM goes to another QEMU, and back. Both times the device has written while it was on its way."""
+    vm.does("to_file zero /tmp/f && to_file put /tmp/f 3 && to_file check /tmp/f 3")
+    for n, name in ((4, "there"), (5, "back")):
+        target = VM(name, incoming=True)
+        target.listen()
+        vm.capabilities()
+        vm.qmp("migrate-set-parameters", **{"max-bandwidth": 20 << 20, "downtime-limit": 1})
+        vm.does("stir")
+        vm.migrate_to(target)
+        vm.second_pass()
+        vm.does("stop_stirring")
+        vm.does(f"to_file put /tmp/f {n} && vector_add")
+        vm.becomes("active")
+        vm.fast()
+        vm.becomes("completed")
+        expect("the source runs, too", not vm.runs())
+        until("the target runs", target.runs)
+        vm.end()
+        vm = target
+        vm.does(f"to_file check /tmp/f {n}")
+        vm.does("vector_add")
+    return vm
+
+
+def move_stopped(vm):
+    """A VM that was stopped before it moves is stopped there, too."""
+    target = VM("still", incoming=True)
+    target.listen()
+    vm.fast()
+    vm.qmp("stop")
+    vm.migrate_to(target)
+    vm.becomes("completed")
+    until("it is there", lambda: target.qmp("query-status")["status"] == "paused")
+    vm.end()
+    target.qmp("cont")
+    target.does("vector_add")
+    return target
+
+
+def to_a_file(vm):
+    path = f"{folder}/saved"
+    vm.does("to_file put /tmp/f 6")
+    vm.save(path)
+    vm.end()
+    new = VM("restored", incoming=True)
+    new.qmp("migrate-incoming", uri=f"file:{path}")
+    until("it runs", new.runs)
+    new.does("to_file check /tmp/f 6 && vector_add")
+    return new
+
+
+def after_it_all(vm):
+    """The device goes away, comes back, and the VM can still be saved."""
+    vm.device.process.kill()
+    vm.device.process.wait()
+    vm.device.start()
+    vm.does("until_true vector_add")
+    vm.save(f"{folder}/again")
+    vm.qmp("cont")
+    vm.does("vector_add")
+    vm.does("dmesg >/dev/ttyS0")
+    with open(klog, "wb") as f:
+        f.write(vm.before.replace(b"\r", b""))
+
+
+def main():
+    make_qcow2(f"{folder}/disk")
+    vm = VM("first", "-blockdev", f"driver=file,node-name=file,filename={folder}/disk",
+            "-blockdev", "driver=qcow2,node-name=disk,file=file")
+    cases = [refused_under_a_program, refused_without_a_device, begins_meanwhile, cut_target_killed, cut_cancelled,
+             cut_no_device_there, cut_device_silent_then_killed, cut_other_sessions, snapshot, move, move_stopped, to_a_file,
+             after_it_all]
+    failed = False
+    try:
+        vm.boot()
+        vm.does("vector_add")
+        vm.capabilities()
+        for case in cases:
+            began = time.monotonic()
+            vm = case(vm) or vm
+            print(f"@ok {case.__name__.replace('_', '-')} {time.monotonic() - began:.1f}", flush=True)
+    except Failed as e:
+        failed = True
+        print(f"qemu: {vm.said()[-1000:]}\ndevice: {vm.device_said()}\nconsole: {vm.console[-1000:]!r}")
+        print(f"@FAIL {case.__name__.replace('_', '-')} {e}" if "case" in locals() else f"@FAIL boot {e}")
+    finally:
+        for p in everything:
+            if p.poll() is None:
+                p.kill()
+            p.wait()
+    sys.exit(failed)
+
+
+main()
