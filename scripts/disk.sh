@@ -11,6 +11,8 @@ check_disk() {
 		[ -z "$seed" ] || die "--seed belongs to --disk (try --help)"
 		[ -z "$packages" ] || die "--packages belongs to --disk (try --help)"
 		[ -z "$print" ] || die "--print belongs to --disk (try --help)"
+		[ -z "$save" ] || die "--save belongs to --disk (try --help)"
+		[ -z "$restore" ] || die "--restore belongs to --disk (try --help)"
 		return 0
 	fi
 	[ "$mode" = vm ] || die "--disk belongs to the vm command (try --help)"
@@ -26,10 +28,26 @@ check_disk() {
 	[[ -z $packages || -d $packages ]] || die "--packages $packages: no such folder"
 	[ -z "$packages" ] || compgen -G "$packages/*.deb" >/dev/null ||
 		die "--packages $packages: there are no packages in it; make deb makes some in build/deb"
+	check_saved
 	disk=$(realpath "$disk")
 	[ -z "$seed" ] || seed=$(realpath "$seed")
 	[ -z "$packages" ] || packages=$(realpath "$packages")
 	look_at_disk "$disk"
+}
+
+# A VM that was saved goes on only with the disk as it was then.
+check_saved() {
+	[ -z "$save" ] || [ -z "$restore" ] || die "--save does not go with --restore: it saves a VM that runs"
+	[ -z "$save$restore" ] || [ -z "$print" ] || die "--print does not go with --save and --restore"
+	if [ -n "$save" ]; then
+		[ ! -e "$save" ] || die "--save $save: it is there already"
+		[ -d "$(dirname "$save")" ] || die "--save $save: no such folder"
+	fi
+	[ -n "$restore" ] || return 0
+	[[ -f $restore && -r $restore ]] || die "--restore $restore: no such file"
+	[ "$(head -c 4 "$restore")" = QEVM ] || die "--restore $restore: this is not a VM that was saved"
+	[ ! "$disk" -nt "$restore" ] ||
+		die "--restore $restore: $disk was written after the VM was saved, so its memory and its disk do not fit each other"
 }
 
 # number FILE OFFSET BYTES: a number of an image's header.
@@ -124,7 +142,7 @@ print_disk() {
 }
 
 run_disk() {
-	local code=0 serial=stdio,id=console,signal=off in
+	local code=0 serial=stdio,id=console,signal=off in saved
 	hush
 	at_exit stop_all
 	at_exit cook
@@ -140,6 +158,14 @@ run_disk() {
 		note "the VM's console; Ctrl-A X switches it off"
 	fi
 	q+=(-chardev "$serial" -serial chardev:console)
+	# For --save, which looks for the folder with the name of the disk.
+	mkfifo "$tmp"/save.{in,out}
+	q+=(-chardev "pipe,id=save,path=$(comma "$tmp/save")" -mon chardev=save,mode=control)
+	printf '%s\n' "$disk" >"$tmp/disk"
+	if [ -n "$restore" ]; then
+		exec {saved}<"$restore"
+		q+=(-add-fd "fd=$saved,set=78" -incoming file:/dev/fdset/78)
+	fi
 	[ ! -t 0 ] || q+=(-mon chardev=console)
 	sandbox_args
 	log_pipe qemu.log

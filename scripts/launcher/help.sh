@@ -15,6 +15,9 @@ options() {
 		  --disk IMAGE        vm: boot this disk (raw or qcow2), which has a guest package of qCUDA
 		  --seed IMAGE        with --disk: one more disk, read-only, for cloud-init
 		  --packages DIR      with --disk: show the guest this folder, as the 9p share qcuda
+		  --save FILE         with --disk: save the VM that runs with this disk, and end it
+		  --restore FILE      with --disk: go on with the VM that was saved there; all other options
+		                      must be those of the VM
 		  --print             with --disk: print QEMU's arguments, and start nothing
 		  --root DIR          run, shell: the program's root is DIR, and what is installed there runs with
 		                      its own libraries; what it writes there is lost in the end
@@ -105,7 +108,7 @@ usage() {
 			/qcu/bin (on PATH).
 
 		EOF
-		some_options --script --with --disk --seed --packages --print -v --share --mem --vram --cpus --gpu --timeout \
+		some_options --script --with --disk --seed --packages --save --restore --print -v --share --mem --vram --cpus --gpu --timeout \
 			--verbose --help-all
 		;;
 	check)

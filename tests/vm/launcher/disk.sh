@@ -70,6 +70,14 @@ expect_host with-chunks 2 'loads its own module' "${vm[@]}" --disk "$disk" --chu
 expect_host seed-alone 2 '\-\-seed belongs to --disk' "${vm[@]}" --seed "$disk"
 expect_host packages-alone 2 '\-\-packages belongs to --disk' "${vm[@]}" --packages "$tmp"
 expect_host print-alone 2 '\-\-print belongs to --disk' "${vm[@]}" --print
+expect_host save-alone 2 '\-\-save belongs to --disk' "${vm[@]}" --save "$tmp/x"
+expect_host restore-alone 2 '\-\-restore belongs to --disk' "${vm[@]}" --restore "$tmp/x"
+expect_host save-and-restore 2 'does not go with --restore' "${vm[@]}" --disk "$disk" --save "$tmp/x" --restore "$tmp/x"
+expect_host save-there 2 'is there already' "${vm[@]}" --disk "$disk" --save "$disk"
+expect_host save-nowhere 2 'no such folder' "${vm[@]}" --disk "$disk" --save "$tmp/none/x"
+expect_host save-nothing 125 'no VM with this disk runs' "${vm[@]}" --disk "$disk" --save "$tmp/x"
+expect_host restore-nothing 2 'no such file' "${vm[@]}" --disk "$disk" --restore "$tmp/none"
+expect_host restore-no-vm 2 'not a VM that was saved' "${vm[@]}" --disk "$disk" --restore "$disk"
 expect_host neither 2 'needs --script FILE or --disk IMAGE' "${vm[@]}"
 expect_host no-seed 2 'no such file' "${vm[@]}" --disk "$disk" --seed "$tmp/none"
 expect_host no-packages 2 'there are no packages in it' "${vm[@]}" --disk "$disk" --packages "$tmp/share"
@@ -120,6 +128,45 @@ expect_host with-a-device 0 'hello-q' bash -c "printf hello-q | ${vm[*]} --disk 
 	--packages '$tmp/share' --share '$tmp/share'"
 expect_host does-not-end 124 'ended after' "${vm[@]}" --disk "$disk" --no-device --timeout 5
 expect_host bad-qemu-argument 125 'QEMU has ended' "${vm[@]}" --disk "$disk" --no-device --qemu-arg -no-such-option
+
+# ---- saved, and restored ----
+
+# started OPTION...: a VM of the disk runs in the background, and gets its input from the pipe $typing.
+started() {
+	rm -f "$tmp/typed"
+	mkfifo "$tmp/typed"
+	"${vm[@]}" --disk "$disk" --gpu soft --mem 256M "$@" <"$tmp/typed" >"$tmp/console" 2>&1 &
+	vm_pid=$!
+	exec {typing}>"$tmp/typed"
+}
+# shown TEXT: waits until the console has shown TEXT.
+shown() {
+	local i
+	for ((i = 0; i < 300 * slow; i++)); do
+		! grep -q "$1" "$tmp/console" || return 0
+		kill -0 $vm_pid 2>/dev/null || return 1
+		sleep 0.1
+	done
+	return 1
+}
+started
+shown 'booted from the disk'
+printf hel >&"$typing"
+shown hel
+expect_host save-is-there 125 'File exists' bash -c ": >'$tmp/x.part' && ${vm[*]} --disk '$disk' --save '$tmp/x'"
+mkdir "$tmp/small" && mount -t tmpfs -o size=1M small "$tmp/small" 2>/dev/null && {
+	expect_host disk-full 125 'No space left' "${vm[@]}" --disk "$disk" --save "$tmp/small/x"
+	umount "$tmp/small"
+}
+expect_host saves 0 ended bash -c "${vm[*]} --disk '$disk' --save '$tmp/saved,vm' && tail --pid=$vm_pid -f /dev/null && echo ended"
+exec {typing}>&-
+started --restore "$tmp/saved,vm"
+printf lo-q >&"$typing" # what comes before the VM has been loaded is lost
+expect_host ends-when-restored 0 ended bash -c "tail --pid=$vm_pid -f /dev/null && echo ended"
+exec {typing}>&-
+expect_host goes-on 0 'q$' cat "$tmp/console"
+touch "$disk"
+expect_host restored-too-late 2 'was written after the VM was saved' "${vm[@]}" --disk "$disk" --restore "$tmp/saved,vm"
 
 cat >"$tmp/console.py" <<'END'
 import os, pty, select, subprocess, sys, termios
