@@ -94,7 +94,8 @@ static const char usage[] =
 	"  --trace                one line for each command\n"
 	"  --version, --help\n"
 	"\n"
-	"SIGUSR1 has it print what each session uses of its limits.\n"
+	"SIGUSR1 has it print what each session uses of its limits. SIGUSR2 has it end, for\n"
+	"another qcu-device to serve the VM, unless a program of the VM uses CUDA.\n"
 	"The cuda backend, be_cuda.so, is looked for in QCU_BACKEND_DIR, else beside this "
 	"program.\n";
 
@@ -259,6 +260,7 @@ static int wait_for_qemu(const char *path, const struct jail *qemu)
 	socket_path = path;
 	signal(SIGINT, ended);
 	signal(SIGTERM, ended);
+	signal(SIGUSR2, ended);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, 1)) {
 		fprintf(stderr, "qcu-device: cannot listen at %s: %s\n", path, strerror(errno));

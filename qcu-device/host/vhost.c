@@ -511,6 +511,24 @@ static void socket_ready(struct device *d, unsigned int queue)
 
 static int signals = -1;
 
+/*
+ * SIGUSR2: another qcu-device is to serve the VM. QEMU connects to it when this one has ended, and
+ * the guest's driver sets the device up anew, which no session survives.
+ */
+static bool makes_room(struct device *d)
+{
+	unsigned int q;
+
+	if (!sessions_open(d, &q))
+		return true;
+	fprintf(stderr,
+		"qcu-device: SIGUSR2: %s (pid %u in the VM) uses CUDA, and handing sessions over "
+		"to "
+		"another qcu-device is not implemented yet; this one goes on\n",
+		d->session[q].comm, d->session[q].guest_pid);
+	return false;
+}
+
 static void signalled(struct device *d, unsigned int queue)
 {
 	struct signalfd_siginfo info;
@@ -522,6 +540,8 @@ static void signalled(struct device *d, unsigned int queue)
 		status_print(d);
 		return;
 	}
+	if (info.ssi_signo == SIGUSR2 && !makes_room(d))
+		return;
 	if (d->opt->verbose)
 		fprintf(stderr, "qcu-device: %s, ending\n", strsignal(info.ssi_signo));
 	d->over = true;
@@ -599,6 +619,7 @@ int vhost_serve(int sock, const struct device_options *opt)
 	sigaddset(&ends, SIGINT);
 	sigaddset(&ends, SIGTERM);
 	sigaddset(&ends, SIGUSR1);
+	sigaddset(&ends, SIGUSR2);
 	sigprocmask(SIG_BLOCK, &ends, NULL);
 	signals = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (!d || signals < 0) {

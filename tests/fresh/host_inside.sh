@@ -111,6 +111,9 @@ use() {
 		--qemu-arg -device --qemu-arg virtio-qcuda-pci,chardev=qcu,sessions=4 --script script --with /programs/vector_add
 	step "the unit again"
 	until_there "$pid"
+	pid=$(device_pid)
+	must "it does not make room" systemctl reload qcu-device@web
+	until_there "$pid"
 	step "a unit that the driver for Kubernetes configures"
 	[ "$(stat -c '%a %U' /run/qcuda)" = '755 root' ] || bad "folder: $(stat -c '%a %U' /run/qcuda)"
 	name=claim-01234567-89ab-4cde-8f01-23456789abcd

@@ -269,6 +269,20 @@ def refused_without_a_device(vm):
     vm.does("until_true vector_add")
 
 
+def another_device(vm):
+    """A qcu-device makes room for another one, but not under a program."""
+    vm.does("hold")
+    vm.device.process.send_signal(signal.SIGUSR2)
+    until("it says why", lambda: vm.device.said("SIGUSR2: sleeper (pid "))
+    vm.does("release && vector_add")
+    for _ in range(3):
+        vm.device.process.send_signal(signal.SIGUSR2)
+        code = vm.device.process.wait(LIMIT)
+        expect(f"the old qcu-device ends with {code}", code == 0)
+        vm.device.start()
+        vm.does("until_true vector_add")
+
+
 def begins_meanwhile(vm):
     """A program that begins during the migration ends it, not the other way round."""
     target = VM("late", incoming=True)
@@ -428,7 +442,7 @@ def main():
     make_qcow2(f"{folder}/disk")
     vm = VM("first", "-blockdev", f"driver=file,node-name=file,filename={folder}/disk",
             "-blockdev", "driver=qcow2,node-name=disk,file=file")
-    cases = [refused_under_a_program, refused_without_a_device, begins_meanwhile, cut_target_killed, cut_cancelled,
+    cases = [refused_under_a_program, refused_without_a_device, another_device, begins_meanwhile, cut_target_killed, cut_cancelled,
              cut_no_device_there, cut_device_silent_then_killed, cut_other_sessions, snapshot, move, move_stopped, to_a_file,
              after_it_all]
     failed = False

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -263,6 +264,25 @@ static void saved_and_loaded(void **state)
 	assert_true(loads(&s, sizeof(s)));
 }
 
+/* It ends for another one, but not under a program. */
+static void makes_room(void **state)
+{
+	char byte;
+
+	(void)state;
+	assert_int_equal(fe_open(&fe, 3), 0);
+	assert_int_equal(kill(fe.server, SIGUSR2), 0);
+	assert_int_equal(kill(fe.server, SIGUSR2), 0);
+	/* The signal is looked at before what is asked after it, or together with it. */
+	assert_non_null(strstr(reason(), "uses CUDA"));
+	assert_int_equal(fe_open(&fe, 1), 0);
+	assert_int_equal(fe_close(&fe, 1), 0);
+	assert_int_equal(fe_close(&fe, 3), 0);
+	assert_string_equal(reason(), "");
+	assert_int_equal(kill(fe.server, SIGUSR2), 0);
+	assert_int_equal(recv(fe.sock, &byte, 1, 0), 0);
+}
+
 static void log_to(int fd)
 {
 	const uint64_t m[2] = {LOG_BYTES, 0};
@@ -319,6 +339,7 @@ int main(int argc, char **argv)
 		T(bad_transfers),
 		T(saved_and_loaded),
 		T(logs),
+		T(makes_room),
 	};
 #undef T
 
