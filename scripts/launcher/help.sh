@@ -102,13 +102,13 @@ usage() {
 	vm)
 		cat <<-EOF
 			usage: $qcu vm [options] --script FILE [--with FILE]... [ARG...]
-			       $qcu vm [options] --disk IMAGE [--seed IMAGE] [--print]
+			       $qcu vm [options] --disk IMAGE [--seed IMAGE] [--print] [--save FILE|--restore FILE]
 
 			Runs a shell script in a small guest, or boots a disk of yours. Each --with FILE lies in
 			/qcu/bin (on PATH).
 
 		EOF
-		some_options --script --with --disk --seed --packages --save --restore --print -v --share --mem --vram --cpus --gpu --timeout \
+		some_options --script --with --disk --seed --packages --print -v --share --mem --vram --cpus --gpu --timeout \
 			--verbose --help-all
 		;;
 	check)
