@@ -188,7 +188,7 @@ static void look(void)
 
 /* ---- memory ---- */
 
-static void read_claims(unsigned int vm)
+static void read_claims(unsigned int vm, uint64_t now)
 {
 	const struct connection *c = &broker.c[vm];
 	unsigned int s;
@@ -209,7 +209,7 @@ static void read_claims(unsigned int vm)
 			.told = atomic_load(&c->orders->room[s].number),
 		};
 
-		room_claim(&broker.room, vm, s, &claim);
+		room_claim(&broker.room, now, vm, s, &claim);
 	}
 }
 
@@ -245,7 +245,7 @@ static void look_at_room(void)
 	broker.rung = false;
 	for (i = 0; i < broker.room.top; i++)
 		if (broker.room.vm[i].moves)
-			read_claims(i);
+			read_claims(i, now);
 	room_look(&broker.room, now);
 	for (i = 0; i < broker.room.top; i++)
 		if (broker.room.vm[i].moves)

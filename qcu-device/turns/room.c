@@ -52,11 +52,13 @@ static uint64_t bounded(uint64_t bytes)
 	return bytes < ROOM_BYTES_MAX ? bytes : ROOM_BYTES_MAX;
 }
 
-void room_claim(struct room *r, unsigned int vm, unsigned int program, const struct room_claim *c)
+void room_claim(struct room *r, uint64_t now_ns, unsigned int vm, unsigned int program,
+		const struct room_claim *c)
 {
 	struct room_program *p = &r->vm[vm].program[program];
 	bool was_live = p->live;
 
+	r->now_ns = now_ns;
 	if (!c->live) {
 		memset(p, 0, sizeof(*p));
 		return;

@@ -91,7 +91,8 @@ void room_remove(struct room *r, unsigned int vm);
 /* How much of the memory one program of this VM may have at most. */
 uint64_t room_most(const struct room *r, unsigned int vm);
 /* What a program claims now. Called for each before room_look(). */
-void room_claim(struct room *r, unsigned int vm, unsigned int program, const struct room_claim *c);
+void room_claim(struct room *r, uint64_t now_ns, unsigned int vm, unsigned int program,
+		const struct room_claim *c);
 void room_look(struct room *r, uint64_t now_ns);
 
 #endif

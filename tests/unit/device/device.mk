@@ -11,6 +11,8 @@ UNIT_TESTS += test_device_managed test_device_arrays test_device_conds test_devi
 
 UNIT_TESTS += test_device_turns
 test_device_turns_OBJS := $(B)/qcu-device/turns/turns.o
+UNIT_TESTS += test_device_room
+test_device_room_OBJS := $(B)/qcu-device/turns/room.o
 test_device_guestmem_OBJS := $(B)/qcu-device/memory/guestmem.o
 test_device_handles_OBJS := $(MIRROR_LIB)
 test_device_lanes_OBJS := $(MIRROR_LIB)
