@@ -70,7 +70,7 @@ static void *take_block(void *ctx, uint64_t bytes)
 {
 	struct store *s = ctx;
 	unsigned int i = find_class(bytes);
-	struct store_block *b;
+	struct store_kept *b;
 
 	if (i == STORE_CLASSES)
 		return NULL;
@@ -86,14 +86,14 @@ static void give_block(void *ctx, void *p, uint64_t bytes)
 {
 	struct store *s = ctx;
 	unsigned int i = find_class(bytes);
-	struct store_block *b = p;
+	struct store_kept *b = p;
 
 	bool keep;
 
 	pthread_mutex_lock(&s->lock);
 	keep = !s->ended;
 	if (keep) {
-		*b = (struct store_block){.next = s->kept[i]};
+		*b = (struct store_kept){.next = s->kept[i]};
 		s->kept[i] = b;
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -105,7 +105,7 @@ static void give_block(void *ctx, void *p, uint64_t bytes)
 
 void store_trim(struct store *s, unsigned int looks)
 {
-	struct store_block **at, *b, *old[STORE_CLASSES] = {NULL};
+	struct store_kept **at, *b, *old[STORE_CLASSES] = {NULL};
 	unsigned int i;
 
 	pthread_mutex_lock(&s->lock);

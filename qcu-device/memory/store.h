@@ -26,8 +26,8 @@ struct store {
 	void *charge_ctx;
 	pthread_mutex_t lock; /* protects what follows */
 	bool ended;
-	struct store_block {
-		struct store_block *next;
+	struct store_kept {
+		struct store_kept *next;
 		unsigned int looks; /* how often store_trim() has seen it unused */
 	} * kept[STORE_CLASSES];
 };

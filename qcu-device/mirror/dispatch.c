@@ -143,7 +143,7 @@ static void drop_holds(struct call *c)
 	c->holds_memory = false;
 }
 
-static int carry_out(struct call *c, unsigned int traits, struct swap_wait *w)
+static int carry_out_call(struct call *c, unsigned int traits, struct swap_wait *w)
 {
 	struct mirror *m = c->m;
 	int status = go_in(c, traits, w);
@@ -179,11 +179,11 @@ bool mir_dispatch(void *mirror, struct mir_request *req)
 	complain_command(mir_op_name(cmd->op));
 	status = refused(&c, traits);
 	if (!status) {
-		status = carry_out(&c, traits, &room);
+		status = carry_out_call(&c, traits, &room);
 		while (status == QCU_ERR_MemoryAllocation && m->swap &&
 		       mir_swap_make_room(&c, &room)) {
 			drop_holds(&c);
-			status = carry_out(&c, traits, &room);
+			status = carry_out_call(&c, traits, &room);
 		}
 		if (m->swap && !(traits & QCU_PARKS))
 			mir_swap_done(&c, &room);

@@ -265,7 +265,7 @@ static void tell_memory(void)
 	}
 }
 
-static void look_at_all(void)
+static void look_at_turns_and_room(void)
 {
 	look_at_room();
 	look();
@@ -287,7 +287,7 @@ static void handle_tick(void)
 		broker.c[i].deaf = false;
 		watch_fd(EPOLL_CTL_MOD, broker.c[i].bell, BELL, i, true);
 	}
-	look_at_all();
+	look_at_turns_and_room();
 }
 
 static void hear_bell(unsigned int i)
@@ -299,7 +299,7 @@ static void hear_bell(unsigned int i)
 	broker.c[i].deaf = true;
 	broker.c[i].quiet = false;
 	broker.rung = true;
-	look_at_all();
+	look_at_turns_and_room();
 	start_tick(TURNS_TICK);
 }
 
@@ -414,7 +414,7 @@ static bool add_vm(unsigned int from, const struct turns_hello *h, const int *fd
 	broker.vms++;
 	close(fd[0]);
 	close(fd[1]);
-	look_at_all();
+	look_at_turns_and_room();
 	return true;
 }
 
@@ -505,7 +505,7 @@ static void hear_socket(unsigned int i)
 	while (files)
 		close(fd[--files]);
 	close_connection(i);
-	look_at_all();
+	look_at_turns_and_room();
 }
 
 static void drop_silent(void)

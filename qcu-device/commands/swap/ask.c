@@ -147,7 +147,7 @@ bool mir_swap_fits(struct swap_gpu *g, uint64_t bytes)
 	return !is_ledger(g) || (bytes <= granted && count_held(g) <= granted - bytes);
 }
 
-static void sleep_while(const _Atomic uint32_t *word, uint32_t is, const struct timespec *t)
+static void sleep_on_word(const _Atomic uint32_t *word, uint32_t is, const struct timespec *t)
 {
 	syscall(SYS_futex, word, FUTEX_WAIT, is, t, NULL, 0);
 }
@@ -173,7 +173,7 @@ static uint32_t wait_for_answer(struct swap_gpu *g, uint32_t number, uint64_t un
 		    spin_clock() - since > BROKEN_NS)
 			return 0;
 		eventfd_write(g->m->turns.view.bell, 1);
-		sleep_while(word, answer, &pause);
+		sleep_on_word(word, answer, &pause);
 	}
 }
 
@@ -255,7 +255,7 @@ void mir_swap_sleep(struct swap_gpu *g)
 	uint32_t is = atomic_load(word), number;
 
 	if (!mir_swap_order(g, &number))
-		sleep_while(word, is, &idle);
+		sleep_on_word(word, is, &idle);
 }
 
 void mir_swap_wake(struct swap_gpu *g)

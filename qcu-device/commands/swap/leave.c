@@ -17,7 +17,7 @@
 
 const char mir_swap_full[] = "the store is full, or the rest cannot leave";
 
-static void pause_ns(long ns)
+static void rest_ns(long ns)
 {
 	struct timespec t = {.tv_nsec = ns};
 
@@ -54,7 +54,7 @@ static bool take_locks(struct mirror *m, uint64_t until)
 		give_locks(m, i);
 		if (spin_clock() > until || atomic_load(&m->swap->stop))
 			return false;
-		pause_ns(LOOK_NS);
+		rest_ns(LOOK_NS);
 	}
 }
 
@@ -68,7 +68,7 @@ static bool is_work_done(struct mirror *m, uint64_t until)
 		while (used >> i & 1 && !mir_streams_done(m, i)) {
 			if (spin_clock() > until || atomic_load(&m->swap->stop))
 				return false;
-			pause_ns(LOOK_NS);
+			rest_ns(LOOK_NS);
 		}
 	}
 	for (i = 0; i < m->devices; i++)
@@ -125,7 +125,7 @@ out:
 	return left;
 }
 
-static void carry_out(struct swap_gpu *g, uint32_t number, uint64_t want)
+static void carry_out_order(struct swap_gpu *g, uint32_t number, uint64_t want)
 {
 	const char *why = NULL;
 	uint64_t left = 0;
@@ -154,7 +154,7 @@ void *mir_swap_serve(void *arg)
 	while (!atomic_load(&g->m->swap->stop)) {
 		want = mir_swap_order(g, &number);
 		if (want) {
-			carry_out(g, number, want);
+			carry_out_order(g, number, want);
 			continue;
 		}
 		mir_swap_sleep(g);

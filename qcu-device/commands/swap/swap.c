@@ -150,7 +150,7 @@ static int bring_device_back(struct mirror *m, unsigned int device, struct swap_
 	return rc;
 }
 
-static int bring_back(struct mirror *m, struct swap_wait *w)
+static int bring_memory_back(struct mirror *m, struct swap_wait *w)
 {
 	struct swap *s = m->swap;
 	unsigned int i;
@@ -190,7 +190,7 @@ int mir_swap_enter(struct call *c, unsigned int traits, struct swap_wait *w)
 	if (!(state & SWAP_AWAY) || !(traits & (QCU_MEMORY | QCU_BACK)) ||
 	    atomic_load(&c->m->abandoned))
 		return QCU_ERR_Success;
-	return bring_back(c->m, w);
+	return bring_memory_back(c->m, w);
 }
 
 static void wait_until_open(struct mirror *m)
