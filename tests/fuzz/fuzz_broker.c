@@ -27,6 +27,7 @@
 #define KEEPERS	  6u
 #define FILES	  4u /* one more than belong to a hello */
 #define FILES_MAX 256
+#define MEMORY	  ((uint64_t)1 << 30) /* programs must ask before they take any */
 #define LIMIT_S	  20 /* only a broker that hangs takes so long */
 
 /* sock -1: there is none. wild: the keeper has written where only the broker writes. */
@@ -94,7 +95,7 @@ static int open_files(void)
 static void *serve(void *unused)
 {
 	(void)unused;
-	need(broker_serve(listener, getuid(), 0));
+	need(broker_serve(listener, getuid(), 0, MEMORY));
 	return NULL;
 }
 
