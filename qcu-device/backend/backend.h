@@ -259,6 +259,12 @@ struct be_node {
 	};
 };
 
+/* Where something is in device memory. size 0: of any size. */
+struct be_place {
+	uint64_t addr, size;
+	uint32_t dev, rsvd;
+};
+
 struct be_ops {
 	uint32_t abi; /* BE_ABI */
 	const char *name;

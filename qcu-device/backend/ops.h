@@ -361,6 +361,28 @@ BE_OP(assert_read, struct be *be, void *buf, size_t max, size_t *got)
  */
 BE_OP(fault_read, struct be *be, void *buf, size_t max, size_t *got)
 
+/*
+ * A session is saved and restored (mirror/save.h). A backend without these functions cannot do it.
+ * Nobody else calls the backend meanwhile.
+ *
+ * - unsaved: a sentence about what cannot be made again, or NULL. *busy: work is not done yet.
+ * - want: until the next call, allocations and the variables of modules get these addresses of each
+ *   device in this order, or fail. The caller keeps the list until then. NULL: any addresses again.
+ * - module_places: where the module's variables are. Writes at most max; returns how many there
+ * are.
+ * - module_settle: makes those variables of a module that were wanted and are not made yet.
+ * - event_age: how long ago the event was recorded, or (set) when it was to have been. The event's
+ *   work is done. QCU_ERR_NotReady: it was never recorded.
+ * - print_write: text that print_read, or assert_read, will return.
+ */
+BE_SOFT_OP(const char *, unsaved, struct be *be, bool *busy)
+BE_SOFT_OP(void, want, struct be *be, const struct be_place *places, size_t count)
+BE_SOFT_OP(size_t, module_places, struct be *be, struct be_module *m, struct be_place *places,
+	   size_t max)
+BE_SOFT_OP(int, module_settle, struct be *be, struct be_module *m)
+BE_SOFT_OP(int, event_age, struct be *be, struct be_event *e, bool set, uint64_t *ns)
+BE_SOFT_OP(void, print_write, struct be *be, bool assertion, const char *text, size_t len)
+
 #undef BE_OP
 #undef BE_OP_OF
 #undef BE_SOFT_OP

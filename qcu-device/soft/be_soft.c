@@ -207,6 +207,49 @@ int soft_device_reset(struct be *be, unsigned int dev)
 	return QCU_ERR_Success;
 }
 
+/* Work that is not done, under be->lock. */
+static bool is_busy(struct be *be)
+{
+	const struct be_stream *s;
+	unsigned int i;
+
+	for (i = 0; i < be->gpus; i++)
+		for (s = be->dev[i].streams; s; s = s->next)
+			if (s->oldest != UINT64_MAX || s->done != s->last)
+				return true;
+	return be->calls;
+}
+
+const char *soft_unsaved(struct be *be, bool *busy)
+{
+	const char *why = NULL;
+	unsigned int i;
+
+	pthread_mutex_lock(&be->lock);
+	*busy = is_busy(be);
+	if (*busy)
+		why = "the GPU still works for it";
+	else if (atomic_load(&be->sticky) || be->pending)
+		why = "an error has not been reported to the program yet, or has ended its work";
+	pthread_mutex_unlock(&be->lock);
+	if (!why && be->check)
+		why = "the checks of its memory know what has been written";
+	if (!why && soft_modules_unplaced(be))
+		why = "a module's variables have no memory after a reset of the device";
+	for (i = 0; i < be->gpus && !why; i++)
+		if (!soft_modules_only(be, i))
+			why = "kernels have memory from malloc()";
+	return why;
+}
+
+void soft_want(struct be *be, const struct be_place *places, size_t count)
+{
+	unsigned int i;
+
+	for (i = 0; i < be->gpus; i++)
+		soft_mem_want(&be->dev[i].mem, places, count);
+}
+
 const struct be_ops be_soft = {
 	.abi = BE_ABI,
 	.name = "soft",

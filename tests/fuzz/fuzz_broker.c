@@ -28,7 +28,7 @@
 #define FILES	  4u /* one more than belong to a hello */
 #define FILES_MAX 256
 #define MEMORY	  ((uint64_t)1 << 30) /* programs must ask before they take any */
-#define LIMIT_S	  20 /* only a broker that hangs takes so long */
+#define LIMIT_S	  20		      /* only a broker that hangs takes so long */
 
 /* sock -1: there is none. wild: the keeper has written where only the broker writes. */
 struct keeper {

@@ -469,3 +469,27 @@ out:
 	pthread_mutex_unlock(&be->lock);
 	return err;
 }
+
+static uint64_t clock_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+int soft_event_age(struct be *be, struct be_event *e, bool set, uint64_t *ns)
+{
+	int err = QCU_ERR_NotReady;
+
+	pthread_mutex_lock(&be->lock);
+	if (e->mark && soft_ticket_done(&e->mark->at)) {
+		err = QCU_ERR_Success;
+		if (set)
+			e->mark->ns = clock_ns() - *ns;
+		else
+			*ns = clock_ns() - e->mark->ns;
+	}
+	pthread_mutex_unlock(&be->lock);
+	return err;
+}

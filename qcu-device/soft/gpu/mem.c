@@ -93,6 +93,7 @@ bool soft_mem_init(struct soft_mem *m, struct be *be, unsigned int index, uint64
 	m->used = 0;
 	m->be = be;
 	m->index = index;
+	m->wanted = NULL;
 	soft_move_init(m);
 	pthread_mutex_init(&m->lock, NULL);
 	return true;
@@ -175,6 +176,40 @@ static bool make_arena_usable(struct soft_mem *m, uint64_t end)
 	return true;
 }
 
+void soft_mem_want(struct soft_mem *m, const struct be_place *places, size_t count)
+{
+	pthread_mutex_lock(&m->lock);
+	m->wanted = places;
+	m->wanted_count = count;
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* The next address that is wanted, if it is free and good for this size. Else 0. */
+static uint64_t find_wanted_room(struct soft_mem *m, uint64_t size, uint64_t align, size_t *index)
+{
+	uint64_t full = soft_round_up(size, ALIGN_SMALL), at;
+	struct soft_range r;
+	size_t i;
+
+	while (m->wanted_count && m->wanted->dev != m->index) {
+		m->wanted++;
+		m->wanted_count--;
+	}
+	if (!m->wanted_count || (m->wanted->size && m->wanted->size != size))
+		return 0;
+	at = m->wanted->addr;
+	m->wanted++;
+	m->wanted_count--;
+	if (at % align || at < m->base || full > m->size || at - m->base > m->size - full)
+		return 0;
+	i = soft_ranges_upper(&m->table, at);
+	if ((i && soft_ranges_at(&m->table, i - 1, &r) && upper_edge(m, &r) > at) ||
+	    (soft_ranges_at(&m->table, i, &r) && lower_edge(m, &r) < at + full))
+		return 0;
+	*index = i;
+	return at;
+}
+
 static uint64_t arena_alloc(struct soft_mem *m, uint64_t size, uint32_t tag)
 {
 	bool pages = size >= BIG || has_whole_pages(m, tag);
@@ -186,7 +221,12 @@ static uint64_t arena_alloc(struct soft_mem *m, uint64_t size, uint32_t tag)
 	if (size > m->vram || soft_round_up(size, ALIGN_SMALL) > m->vram - m->used)
 		goto out;
 	full = soft_round_up(size, ALIGN_SMALL);
-	at = find_arena_room(m, full, align, m->next, &i);
+	at = m->wanted ? find_wanted_room(m, size, align, &i)
+		       : find_arena_room(m, full, align, m->next, &i);
+	if (m->wanted && (!at || !make_arena_usable(m, at + full))) {
+		at = 0;
+		goto out;
+	}
 	/*
 	 * No room above m->next, or mprotect() failed: look from the start for addresses that were
 	 * freed.
@@ -209,7 +249,8 @@ static uint64_t arena_alloc(struct soft_mem *m, uint64_t size, uint32_t tag)
 		goto out;
 	}
 	m->used += full;
-	m->next = at + full;
+	if (!m->wanted || m->next < at + full)
+		m->next = at + full;
 	/*
 	 * Variables are initialised or zero, so they count as written. Memory from malloc() in a
 	 * kernel has the same tag, and is not checked either.
@@ -277,6 +318,19 @@ static bool arena_free(struct soft_mem *m, uint64_t addr, uint32_t tag)
 		arena_drop(m, i - 1, &r);
 	pthread_mutex_unlock(&m->lock);
 	return found;
+}
+
+uint64_t soft_mem_variables(struct soft_mem *m)
+{
+	struct soft_range r;
+	uint64_t bytes = 0;
+	size_t i;
+
+	pthread_mutex_lock(&m->lock);
+	for (i = 0; soft_ranges_at(&m->table, i, &r); i++)
+		bytes += r.tag == SOFT_VARIABLE ? r.hi - r.lo : 0;
+	pthread_mutex_unlock(&m->lock);
+	return bytes;
 }
 
 void soft_mem_reset(struct soft_mem *m)

@@ -24,6 +24,8 @@ struct be_module {
 	struct be_kernel *kernels;
 	struct ptx_bound *bound;
 	size_t bound_count;
+	struct be_place *places; /* where its variables are wanted, until they are there */
+	size_t place_count;
 };
 
 static int ptx_error_code(struct be *be, enum ptx_status st)
@@ -131,7 +133,11 @@ static int translate_for(struct be_module *m, unsigned int dev, struct be_jit *j
 	env.bound = m->bound;
 	env.bound_count = m->bound_count;
 	env.max_regs = m->max_regs;
+	if (m->places)
+		soft_mem_want(&m->be->dev[dev].mem, m->places, m->place_count);
 	st = ptx_load(m->text, m->len, &env, &m->dev[dev], &diag);
+	if (m->places)
+		soft_mem_want(&m->be->dev[dev].mem, m->places, 0);
 	if (st != PTX_OK)
 		m->dev[dev] = NULL;
 	else
@@ -164,6 +170,7 @@ static void free_module(struct be_module *m)
 	for (i = 0; i < m->bound_count; i++)
 		free((char *)m->bound[i].name);
 	free(m->bound);
+	free(m->places);
 	while ((k = m->kernels)) {
 		m->kernels = k->next;
 		free(k->name);
@@ -210,6 +217,19 @@ static int read_image(struct be_module *m, const void *image, size_t len, struct
 	return err;
 }
 
+/* Its variables are made when they are needed, or settled: before that, some may get bound. */
+static int want_places(struct be_module *m)
+{
+	const struct soft_mem *mem = &m->be->dev[0].mem;
+
+	m->places = calloc(mem->wanted_count, sizeof(*m->places));
+	if (!m->places)
+		return QCU_ERR_MemoryAllocation;
+	m->place_count = mem->wanted_count;
+	memcpy(m->places, mem->wanted, m->place_count * sizeof(*m->places));
+	return QCU_ERR_Success;
+}
+
 int soft_module_load(struct be *be, const void *image, size_t len, struct be_jit *jit,
 		     struct be_module **out)
 {
@@ -238,7 +258,7 @@ int soft_module_load(struct be *be, const void *image, size_t len, struct be_jit
 	if (max_regs && (!m->max_regs || m->max_regs > max_regs))
 		m->max_regs = max_regs;
 	if (!err)
-		err = translate_for(m, 0, jit);
+		err = be->dev[0].mem.wanted_count ? want_places(m) : translate_for(m, 0, jit);
 	if (err) {
 		free_module(m);
 		return err;
@@ -328,8 +348,8 @@ static int any_device(struct be_module *m, unsigned int *dev)
 			return QCU_ERR_Success;
 		}
 	}
-	*dev = 0;
-	return translate(m, 0);
+	*dev = m->places && m->places[0].dev < m->be->gpus ? m->places[0].dev : 0;
+	return translate(m, *dev);
 }
 
 struct names {
@@ -504,4 +524,76 @@ int soft_var_bind(struct be *be, struct be_module *m, const char *name, uint64_t
 		drop_translations(m);
 	pthread_mutex_unlock(&m->lock);
 	return err;
+}
+
+/* ---- saving and restoring ---- */
+
+size_t soft_module_places(struct be *be, struct be_module *m, struct be_place *places, size_t max)
+{
+	size_t count = 0;
+	unsigned int dev;
+	uint32_t i;
+
+	pthread_mutex_lock(&m->lock);
+	for (dev = 0; dev < be->gpus; dev++) {
+		struct be_place p = {.dev = dev};
+
+		for (i = 0; m->dev[dev] && ptx_var_at(m->dev[dev], i, &p.addr, &p.size); i++)
+			if (count++ < max)
+				places[count - 1] = p;
+	}
+	pthread_mutex_unlock(&m->lock);
+	return count;
+}
+
+int soft_module_settle(struct be *be, struct be_module *m)
+{
+	int err = QCU_ERR_Success;
+	size_t i;
+
+	pthread_mutex_lock(&m->lock);
+	for (i = 0; i < m->place_count && !err; i++)
+		err = m->places[i].dev < be->gpus ? translate(m, m->places[i].dev)
+						  : (int)QCU_ERR_InvalidDevice;
+	free(m->places);
+	m->places = NULL;
+	m->place_count = 0;
+	pthread_mutex_unlock(&m->lock);
+	return err;
+}
+
+/* Has the device memory that only kernels know? */
+bool soft_modules_only(struct be *be, unsigned int dev)
+{
+	uint64_t bytes = 0, addr, size;
+	struct be_module *m;
+	uint32_t i;
+
+	pthread_mutex_lock(&be->lock);
+	for (m = be->modules; m; m = m->next) {
+		pthread_mutex_lock(&m->lock);
+		for (i = 0; m->dev[dev] && ptx_var_at(m->dev[dev], i, &addr, &size); i++)
+			bytes += size;
+		pthread_mutex_unlock(&m->lock);
+	}
+	pthread_mutex_unlock(&be->lock);
+	return bytes == soft_mem_variables(&be->dev[dev].mem);
+}
+
+bool soft_modules_unplaced(struct be *be)
+{
+	struct be_module *m;
+	bool unplaced = false;
+	unsigned int dev;
+
+	pthread_mutex_lock(&be->lock);
+	for (m = be->modules; m && !unplaced; m = m->next) {
+		pthread_mutex_lock(&m->lock);
+		for (dev = 0; dev < be->gpus && !m->dev[dev]; dev++)
+			;
+		unplaced = dev == be->gpus;
+		pthread_mutex_unlock(&m->lock);
+	}
+	pthread_mutex_unlock(&be->lock);
+	return unplaced;
 }

@@ -124,6 +124,8 @@ struct soft_mem {
 	unsigned int index; /* of the device */
 	struct sorted away; /* see move.c */
 	uint64_t away_bytes;
+	const struct be_place *wanted; /* of all devices; NULL: any addresses will do */
+	size_t wanted_count;
 };
 
 struct soft_device;
@@ -156,6 +158,11 @@ void soft_mem_give(struct soft_mem *m, uint64_t addr);
 /* The same for memory that is mapped elsewhere. */
 uint64_t soft_phys_take(struct soft_mem *m, uint64_t size);
 void soft_phys_give(struct soft_mem *m, uint64_t addr);
+
+/* The next allocations get these addresses, or fail. NULL: any addresses. */
+void soft_mem_want(struct soft_mem *m, const struct be_place *places, size_t count);
+/* How many bytes are taken as memory for variables. */
+uint64_t soft_mem_variables(struct soft_mem *m);
 
 /* Callbacks of the PTX machine; ctx is a struct soft_device. */
 uint64_t soft_env_alloc(void *ctx, size_t size);
@@ -617,6 +624,10 @@ struct be_kernel {
 /* Removes the code and variables of all modules from one device. The next use loads them again. */
 void soft_modules_reset(struct be *be, unsigned int dev);
 void soft_modules_fini(struct be *be);
+/* Are variables the only memory of their kind? Kernels may have some that malloc() gave them. */
+bool soft_modules_only(struct be *be, unsigned int dev);
+/* Is a module on no device, as after a reset? */
+bool soft_modules_unplaced(struct be *be);
 /* Returns the kernel on a device. Loads the module there if needed. */
 int soft_kernel_get(struct be_kernel *k, unsigned int dev, const struct ptx_kernel **ptx,
 		    const struct ptx_kernel_info **info);

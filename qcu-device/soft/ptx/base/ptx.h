@@ -184,6 +184,12 @@ const char *ptx_missing(const struct ptx_module *m);
 enum ptx_status ptx_var_find(const struct ptx_module *m, const char *name, uint64_t *addr,
 			     size_t *size);
 
+/*
+ * The memory of the variable that got the i-th, from 0 on: the same text gets its memory in the
+ * same order. False: there are no more.
+ */
+bool ptx_var_at(const struct ptx_module *m, uint32_t i, uint64_t *addr, uint64_t *size);
+
 /* Returns the name of the managed variable with number i. NULL: there are no more. */
 const char *ptx_managed_at(const struct ptx_module *m, unsigned int i);
 

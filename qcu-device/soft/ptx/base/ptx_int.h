@@ -287,6 +287,7 @@ struct ptx_var {
 	uint64_t size;
 	uint64_t off;	     /* local and shared: offset in its space */
 	uint64_t addr;	     /* global and const: address, once it is placed */
+	uint32_t placed;     /* the n-th that got memory; 0: it has none of its own */
 	uint32_t addr_const; /* ref of the constant for its address, if used before it is defined */
 	bool is_extern;
 	bool own;    /* shared: declared in the body of a kernel, so no other function names it */
@@ -355,6 +356,7 @@ struct ptx_module {
 	struct ptx_func **funcs;
 	unsigned int nfuncs, funcs_cap;
 	struct ptx_var *vars, **vars_tail;
+	uint32_t placed; /* variables that have memory of their own */
 	struct ptx_kernel *kernels;
 	unsigned int nkernels;
 

@@ -20,8 +20,10 @@ bool ptx_var_place(struct ptx_module *m, struct ptx_var *v)
 {
 	if (!v->addr)
 		place_bound(&m->env, v);
-	if (!v->addr)
+	if (!v->addr) {
 		v->addr = m->env.alloc(m->env.ctx, v->size ? v->size : 1);
+		v->placed = v->addr ? ++m->placed : 0;
+	}
 	return v->addr;
 }
 

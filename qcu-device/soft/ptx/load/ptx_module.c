@@ -158,6 +158,19 @@ enum ptx_status ptx_var_find(const struct ptx_module *m, const char *name, uint6
 	return PTX_NOT_FOUND;
 }
 
+bool ptx_var_at(const struct ptx_module *m, uint32_t i, uint64_t *addr, uint64_t *size)
+{
+	const struct ptx_var *v;
+
+	for (v = m->vars; v && v->placed != i + 1; v = v->next)
+		;
+	if (v) {
+		*addr = v->addr;
+		*size = v->size ? v->size : 1;
+	}
+	return v;
+}
+
 const char *ptx_status_name(enum ptx_status s)
 {
 	static const char *const names[] = {
