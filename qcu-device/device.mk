@@ -7,14 +7,14 @@ MIRROR_SRCS := $(addprefix qcu-device/base/,busy.c carriers.c complain.c librari
 MIRROR_SRCS += qcu-device/turns/keeper.c
 MIRROR_SRCS += $(addprefix qcu-device/backend/,image.c image_elf.c image_ptx.c complete.c)
 MIRROR_SRCS += $(addprefix qcu-device/memory/,guestmem.c held.c registered.c shares.c staging.c store.c window.c)
-MIRROR_SRCS += $(addprefix qcu-device/lanes/,handles.c lanes.c order.c)
+MIRROR_SRCS += $(addprefix qcu-device/lanes/,handles.c kept.c lanes.c order.c)
 MIRROR_SRCS += $(addprefix qcu-device/commands/,arrays.c call.c charges.c copy.c devices.c hostcalls.c ipc.c \
 	kerneltime.c managed.c memory.c memset.c modules.c output.c pools.c rects.c results.c stream_ref.c streams.c textures.c tokens.c \
 	turn.c turns.c watch.c)
 MIRROR_SRCS += $(addprefix qcu-device/commands/graph/,conds.c graph_read.c graphs.c)
 MIRROR_SRCS += $(addprefix qcu-device/commands/driver/,greens.c links.c tensors.c values.c virtual.c)
 MIRROR_SRCS += $(addprefix qcu-device/commands/swap/,ask.c leave.c swap.c)
-MIRROR_SRCS += $(addprefix qcu-device/mirror/,dispatch.c made.c mirror.c)
+MIRROR_SRCS += $(addprefix qcu-device/mirror/,dispatch.c keeping.c made.c mirror.c restore.c save.c stream.c)
 # The stubs of libraries. Those made by scripts/shims/generate have no file in the tree: qcu-library/shims/shims.mk.
 LIBS_SRCS := $(addprefix qcu-device/libs/,call.c cublas.c cublaslt.c cublaslt_algos.c cufft.c curand.c cusolver.c cusolver_factors.c cusparse.c descriptor.c guard.c load.c object.c scratch.c \
 	take.c) \

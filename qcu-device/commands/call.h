@@ -16,6 +16,7 @@
 #include "qcu-device/commands/config.h"
 #include "qcu-device/commands/turn.h"
 #include "qcu-device/lanes/handles.h"
+#include "qcu-device/lanes/kept.h"
 #include "qcu-device/lanes/lanes.h"
 #include "qcu-device/lanes/order.h"
 #include "qcu-device/memory/held.h"
@@ -161,8 +162,16 @@ struct mirror {
 	unsigned int result_count;
 	uint32_t missing_libraries; /* a bit for each that the host has not, under `lock` */
 	_Atomic(struct lib_loaded *) loaded; /* libraries that have been used (libs/load.c) */
+	struct kept kept;		     /* what it would take to make the session again */
+	const struct mir_restore *restore;   /* NULL: the guest sends the commands */
 	/* Makes the call of a graph's node (struct graph_call) in the backend's own stream. */
 	int (*graph_call)(void *call, void *stream);
+};
+
+/* While the mirror is being restored (mirror/restore.c): the buffer of the command. */
+struct mir_restore {
+	void *data;
+	size_t len;
 };
 
 /* One command that is being carried out. */

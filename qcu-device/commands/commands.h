@@ -154,6 +154,9 @@ void mir_virtual_end(struct mirror *m);
 void mir_allocations_end(struct mirror *m, const unsigned int *device);
 /* Reports the allocation by MALLOC that begins at `addr`. False: none begins there. */
 bool mir_allocation_size(struct mirror *m, uint64_t addr, uint64_t *size, unsigned int *device);
+/* The same for memory of pools, too; and how many allocations there are. */
+bool mir_allocation_at(struct mirror *m, uint64_t addr, uint64_t *size, unsigned int *device);
+size_t mir_allocations(struct mirror *m);
 /*
  * The token will end with the allocation. False: there is no allocation, or it has a token already.
  */
@@ -191,6 +194,11 @@ void mir_host_calls_init(struct mirror *m);
 /* Releases the streams that wait for the guest, and the guest if it waits for them. */
 void mir_host_calls_end(struct mirror *m);
 void mir_host_calls_fini(struct mirror *m);
+/*
+ * Takes the guest's request for the next call out of the mirror, which does not answer it then. It
+ * can be sent to another mirror. NULL: there is none.
+ */
+struct mir_request *mir_unpark(struct mirror *m);
 /* A call of a library in a graph, which lives as long as the graph. */
 struct graph_call {
 	struct call *c;			/* while the graph is made */

@@ -156,6 +156,21 @@ void mir_host_calls_end(struct mirror *m)
 	answer_parked_request(req);
 }
 
+struct mir_request *mir_unpark(struct mirror *m)
+{
+	struct host_calls *h = &m->host_calls;
+	struct mir_request *req;
+
+	pthread_mutex_lock(&h->lock);
+	req = h->parked;
+	h->parked = NULL;
+	/* What it said about an earlier call has been heard. */
+	if (req)
+		req->cmd.host_next.done = 0;
+	pthread_mutex_unlock(&h->lock);
+	return req;
+}
+
 /* ---- functions in graphs ---- */
 
 struct graph_host *mir_graph_host_new(struct mirror *m, uint64_t token)

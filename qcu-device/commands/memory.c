@@ -117,6 +117,32 @@ bool mir_allocation_size(struct mirror *m, uint64_t addr, uint64_t *size, unsign
 	return a;
 }
 
+bool mir_allocation_at(struct mirror *m, uint64_t addr, uint64_t *size, unsigned int *device)
+{
+	struct allocation key = {.addr = addr}, **node;
+
+	pthread_mutex_lock(&m->lock);
+	node = tfind(&key, &m->allocations, compare_allocations);
+	if (node) {
+		*size = (*node)->size;
+		*device = (*node)->device;
+	}
+	pthread_mutex_unlock(&m->lock);
+	return node;
+}
+
+size_t mir_allocations(struct mirror *m)
+{
+	const struct allocation *a;
+	size_t count = 0;
+
+	pthread_mutex_lock(&m->lock);
+	LIST_FOREACH(a, &m->allocation_list, link)
+		count++;
+	pthread_mutex_unlock(&m->lock);
+	return count;
+}
+
 bool mir_allocation_share(struct mirror *m, uint64_t addr, const struct qcu_ipc_token *token)
 {
 	struct allocation *a;

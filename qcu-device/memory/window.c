@@ -733,6 +733,23 @@ bool window_placed(struct window *w, uint64_t va, uint64_t len, unsigned int *de
 	return placed;
 }
 
+bool window_next_pinned(struct window *w, uint64_t *va, uint64_t *len, bool *placed)
+{
+	const struct window_map *wm, *next = NULL;
+
+	pthread_mutex_lock(&w->change);
+	LIST_FOREACH(wm, &w->maps, link)
+		if (wm->pinned && wm->va >= *va && (!next || wm->va < next->va))
+			next = wm;
+	if (next) {
+		*va = next->va;
+		*len = next->len;
+		*placed = next->placed;
+	}
+	pthread_mutex_unlock(&w->change);
+	return next;
+}
+
 bool window_pinned(struct window *w, uint64_t va, uint64_t len, struct window_holds *holds)
 {
 	bool all = true;

@@ -7,6 +7,7 @@
 #include "qcu-device/commands/commands.h"
 #include "qcu-device/commands/swap/swap.h"
 #include "qcu-device/mirror/dispatch.h"
+#include "qcu-device/mirror/keeping.h"
 
 #define FUNCTION_CTL(n, name)
 #define FUNCTION_DRV(n, name)  [n] = mir_do_##name,
@@ -155,6 +156,8 @@ static int carry_out_call(struct call *c, unsigned int traits, struct swap_wait 
 	status = functions[c->cmd->op](c);
 	if (c->waited && !status && c->cmd->tid && !(traits & (QCU_PARKS | QCU_ALONE)))
 		status = mir_watch_error(m);
+	if (!(traits & QCU_TURN) && !status)
+		mir_keep(c);
 	leave_backend(c, traits);
 	return status;
 }

@@ -254,6 +254,7 @@ int mir_create(struct mirror **out, const struct mir_config *cfg)
 		return rc;
 	}
 	handles_init(&m->handles, release_handle, m);
+	kept_init(&m->kept);
 	mir_host_calls_init(m);
 	mir_watches_init(m);
 	mir_times_init(m);
@@ -328,6 +329,7 @@ fail_window:
 	mir_times_fini(m);
 	mir_watches_fini(m);
 	mir_host_calls_fini(m);
+	kept_fini(&m->kept);
 	handles_fini(&m->handles);
 	held_fini(&m->held);
 	carriers_fini(&m->carriers);
@@ -414,6 +416,7 @@ void mir_destroy(struct mirror *m)
 	mir_graphs_fini(m);
 	mir_host_calls_fini(m);
 	held_fini(&m->held);
+	kept_fini(&m->kept);
 	free_mirror(m);
 }
 

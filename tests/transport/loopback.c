@@ -22,6 +22,7 @@
 #include "qcu-library/link/link.h"
 #include "tests/transport/evict.h"
 #include "tests/transport/populate.h"
+#include "tests/transport/saved.h"
 #include "tests/transport/settings.h"
 #include "tests/transport/user_memory.h"
 #include "tests/transport/waits.h"
@@ -103,6 +104,7 @@ struct poster {
 };
 
 static struct mirror *mirror;
+static struct mir_config config; /* of the mirror */
 static pid_t owner;
 static atomic_bool ended; /* a rule of the wire was broken */
 /*
@@ -149,6 +151,7 @@ int qcul_transport_open(struct qcu_hello *hello)
 	evict_setup(&cfg);
 	loopback_join_others(&cfg);
 	loopback_share(&cfg);
+	config = cfg;
 	if (mir_create(&mirror, &cfg) < 0) {
 		mirror = NULL;
 		return QCU_ERR_NoDevice;
@@ -213,6 +216,7 @@ void qcul_transport_close(void)
 		chunk_lock = fresh;
 		chunk_mapped = chunk_left = fresh_cond;
 		poster_lock = fresh;
+		saved_forked();
 		posters = NULL;
 	}
 	while ((c = leaving)) {
@@ -636,7 +640,12 @@ int qcul_transport_map(void *addr, size_t len)
 
 int qcul_transport_unmap(void *addr, size_t len)
 {
-	return remove_chunk((uint64_t)(uintptr_t)addr, len, false) ? 0 : -EINVAL;
+	bool removed;
+
+	saved_enter();
+	removed = remove_chunk((uint64_t)(uintptr_t)addr, len, false);
+	saved_leave();
+	return removed ? 0 : -EINVAL;
 }
 
 /* ---- records ---- */
@@ -821,9 +830,16 @@ static void answer(struct qCUcmd *cmd, const struct job *job)
 	 * The same memory may be registered again at once, and has no other address in this
 	 * process.
 	 */
-	if (cmd->op == QCU_OP_HOST_UNREGISTER && !job->req.cmd.status &&
-	    remove_chunk(cmd->host_unregister.addr, cmd->host_unregister.len, true))
-		wait_until_left(cmd->host_unregister.addr, cmd->host_unregister.len);
+	if (cmd->op == QCU_OP_HOST_UNREGISTER && !job->req.cmd.status) {
+		const struct qcu_host_unregister *u = &cmd->host_unregister;
+		bool removed;
+
+		saved_enter();
+		removed = remove_chunk(u->addr, u->len, true);
+		saved_leave();
+		if (removed)
+			wait_until_left(u->addr, u->len);
+	}
 	qcu_take_answer(cmd, &job->req.cmd);
 }
 
@@ -840,10 +856,12 @@ int qcul_transport_submit(struct qCUcmd *cmds, unsigned int count)
 
 	if (!mirror || atomic_load(&ended))
 		return -ESHUTDOWN;
+	saved_try(&mirror, &config);
 	if (p && count > 1)
 		jobs = malloc(count * sizeof(*jobs));
 	if (!p || !jobs)
 		return -ENOMEM;
+	saved_enter();
 	for (i = 0; i < count; i++) {
 		int rc = -ESHUTDOWN;
 
@@ -856,6 +874,7 @@ int qcul_transport_submit(struct qCUcmd *cmds, unsigned int count)
 			rc = send_one(p, &jobs[i], &cmds[i]);
 		cmds[i].status = rc;
 	}
+	saved_leave();
 	wait_for_all(&p->wait);
 	for (i = 0; i < count; i++)
 		if (jobs[i].sent)

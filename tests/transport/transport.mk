@@ -2,7 +2,7 @@
 # The guest library with a mirror in the program's own process. Sets: LOOPBACK_LIBRARY.
 
 LOOPBACK_LIBRARY := $(B)/loopback/libcudart.so.13
-LOOPBACK_OBJS := $(addprefix $(B)/tests/transport/,evict.o loopback.o populate.o settings.o user_memory.o waits.o)
+LOOPBACK_OBJS := $(addprefix $(B)/tests/transport/,evict.o loopback.o populate.o saved.o settings.o user_memory.o waits.o)
 
 $(B)/tests/transport/loopback.o: override CFLAGS += -isystem $(dir $(CUDART_INC))
 $(B)/tests/transport/loopback.o: | cudart-header

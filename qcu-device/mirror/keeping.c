@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The table of keeping.h as data, and how a command that has been carried out is kept. */
+#include <string.h>
+
+#include "qcu-device/mirror/keeping.h"
+
+#define FIELD_NONE    0xff
+#define FIELD_MESSAGE 0xfe
+
+struct kept_rule {
+	uint8_t does, kind;
+	uint8_t id, id_bytes; /* offset in the body */
+	uint8_t key;	      /* or FIELD_* */
+	uint8_t of_kind, of;
+};
+
+#define KEY_none(name)	  FIELD_NONE
+#define KEY_message(name) FIELD_MESSAGE
+#define KEY_attr(name)	  offsetof(struct qcu_##name, attr)
+#define KEY_peer(name)	  offsetof(struct qcu_##name, peer)
+#define OF_none(name)	  KEPT_KINDS, 0
+#define OF_module(name)	  HANDLE_MODULE, offsetof(struct qcu_##name, module)
+#define OF_pool(name)	  HANDLE_POOL, offsetof(struct qcu_##name, pool)
+
+static const struct kept_rule rules[QCU_OP_COUNT] = {
+#define X(NAME, name, does, kind, id, key, of)                   \
+	[QCU_OP_##NAME] = {KEPT_##does,                          \
+			   kind,                                 \
+			   offsetof(struct qcu_##name, id),      \
+			   sizeof(((struct qcu_##name *)0)->id), \
+			   KEY_##key(name),                      \
+			   OF_##of(name)},
+	KEPT_COMMANDS(X)
+#undef X
+};
+
+enum kept_does mir_kept_does(uint16_t op)
+{
+	return op < QCU_OP_COUNT ? (enum kept_does)rules[op].does : KEPT_NOTHING;
+}
+
+static void name_object(const struct qCUcmd *cmd, uint64_t id, uint32_t kind,
+			struct kept_name *name)
+{
+	bool numbered = kind < HANDLE_KINDS;
+
+	*name = (struct kept_name){.kind = kind, .id = id};
+	/* The default streams, and the default pool. */
+	if ((numbered && id < QCU_ID_FIRST) || kind == KEPT_SETTING)
+		name->device = cmd->device;
+	if (kind == HANDLE_STREAM && id == QCU_STREAM_PER_THREAD)
+		name->tid = cmd->tid;
+	if (kind == KEPT_SETTING)
+		name->op = cmd->op;
+	if (kind == KEPT_PAGE) /* there is one */
+		name->id = 0;
+}
+
+static uint64_t number_in(const struct qCUcmd *cmd, uint8_t at, uint8_t bytes)
+{
+	uint64_t number = 0;
+
+	memcpy(&number, cmd->body + at, bytes);
+	return number;
+}
+
+bool mir_kept_name(const struct qCUcmd *cmd, struct kept_name *name)
+{
+	const struct kept_rule *rule = &rules[cmd->op];
+
+	name_object(cmd, number_in(cmd, rule->id, rule->id_bytes), rule->kind, name);
+	/* MALLOC of nothing makes nothing. */
+	return name->id || rule->kind != KEPT_MEMORY;
+}
+
+static uint64_t hash(const uint8_t *text, size_t len)
+{
+	uint64_t h = 0xcbf29ce484222325u;
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		h = (h ^ text[i]) * 0x100000001b3u;
+	return h;
+}
+
+/* A copy of the command with what came along. NULL: there is no memory for it. */
+static struct kept_record *copy_command(struct call *c)
+{
+	const struct mir_request *req = c->req;
+	uint8_t buffer = qcu_rule(c->cmd->op)->buffer;
+	size_t len = c->cmd->op == QCU_OP_MAP ? req->seg_count * sizeof(*req->segs)
+		     : buffer == QCU_BUFFER_MSG || buffer == QCU_BUFFER_IN ? c->cmd->buf.len
+									   : 0;
+	struct kept_record *r = kept_record_new(len);
+
+	if (!r)
+		return NULL;
+	r->cmd = *c->cmd;
+	r->cmd.status = 0;
+	r->cmd.flags &= (uint8_t)~QCU_F_POSTED;
+	if (!len)
+		return r;
+	if (c->cmd->op == QCU_OP_MAP) {
+		memcpy(r->data, req->segs, len);
+	} else if (buffer == QCU_BUFFER_MSG) {
+		memcpy(r->data, req->msg, len);
+	} else {
+		r->cmd.flags = QCU_F_SEGS;
+		/* What the guest has changed meanwhile is checked when it is restored. */
+		if (mir_buf_read(c, r->data, len))
+			memset(r->data, 0, len);
+	}
+	return r;
+}
+
+static void keep_object(struct call *c, const struct kept_rule *rule, const struct kept_name *name)
+{
+	struct kept_record *r = copy_command(c);
+	struct kept_name of;
+
+	name_object(c->cmd, number_in(c->cmd, rule->of, 4), rule->of_kind, &of);
+	if (r && rule->key != FIELD_NONE)
+		r->key = rule->key == FIELD_MESSAGE ? hash(r->data, r->len)
+						    : number_in(c->cmd, rule->key, 4);
+	if (r && rule->kind == KEPT_MAP) {
+		r->lo = c->cmd->map.va;
+		r->span = c->cmd->map.len;
+	} else if (r && rule->kind == KEPT_PAGE) {
+		r->lo = c->cmd->buf.addr;
+		r->span = c->cmd->buf.len;
+	}
+	kept_add(&c->m->kept, name, r, rule->does == KEPT_MAKES, &of);
+}
+
+static void end_thread(struct call *c)
+{
+	struct kept_name name = {
+		.kind = HANDLE_STREAM, .id = QCU_STREAM_PER_THREAD, .tid = c->cmd->tid};
+
+	for (; name.device < c->m->devices; name.device++)
+		kept_end(&c->m->kept, &name);
+}
+
+void mir_keep(struct call *c)
+{
+	const struct kept_rule *rule = &rules[c->cmd->op];
+	struct kept_name name;
+
+	if (rule->does == KEPT_NOTHING || !mir_kept_name(c->cmd, &name))
+		return;
+	switch ((enum kept_does)rule->does) {
+	case KEPT_MAKES:
+	case KEPT_SETS:
+		keep_object(c, rule, &name);
+		break;
+	case KEPT_ENDS:
+		kept_end(&c->m->kept, &name);
+		break;
+	case KEPT_ENDS_RANGE:
+		kept_end_range(&c->m->kept, c->cmd->unmap.va, c->cmd->unmap.len);
+		break;
+	case KEPT_ENDS_THREAD:
+		end_thread(c);
+		break;
+	case KEPT_RESETS:
+		kept_end_device(&c->m->kept, c->cmd->device);
+		break;
+	case KEPT_NOTHING:
+		break;
+	}
+}

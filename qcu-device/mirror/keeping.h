@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which commands make, set or end an object of a session, and so are kept (lanes/kept.h). A command
+ * that is not here leaves nothing behind but contents, which are saved from where they are, or
+ * something that cannot be saved yet; save.c finds the latter.
+ */
+#ifndef QCU_KEEPING_H
+#define QCU_KEEPING_H
+
+#include "qcu-device/commands/commands.h"
+
+/*
+ * X(NAME, name, does, kind, id, key, of): the command does this to the object of this kind with the
+ * number, or address, in the field `id`. A setting is of the field `key` of it; `message`: of the
+ * thing that the message names. The object depends on the one that the field `of` names.
+ */
+/* clang-format off */
+#define KEPT_COMMANDS(X) \
+	X(STREAM_CREATE, stream_create, MAKES, HANDLE_STREAM, stream, none, none) \
+	X(STREAM_ATTR_SET, stream_attr_set, SETS, HANDLE_STREAM, stream, attr, none) \
+	X(STREAM_DESTROY, stream_destroy, ENDS, HANDLE_STREAM, stream, none, none) \
+	X(EVENT_CREATE, event_create, MAKES, HANDLE_EVENT, event, none, none) \
+	X(EVENT_DESTROY, event_destroy, ENDS, HANDLE_EVENT, event, none, none) \
+	X(MODULE_LOAD, module_load, MAKES, HANDLE_MODULE, module, none, none) \
+	X(VAR_FIND, var_find, SETS, HANDLE_MODULE, module, message, none) \
+	X(VAR_BIND, var_bind, SETS, HANDLE_MODULE, module, message, none) \
+	X(MODULE_UNLOAD, module_unload, ENDS, HANDLE_MODULE, module, none, none) \
+	X(KERNEL_FIND, kernel_find, MAKES, HANDLE_KERNEL, kernel, none, module) \
+	X(FUNC_SET, func_set, SETS, HANDLE_KERNEL, kernel, attr, none) \
+	X(POOL_CREATE, pool_create, MAKES, HANDLE_POOL, pool, none, none) \
+	X(POOL_SET, pool_set, SETS, HANDLE_POOL, pool, attr, none) \
+	X(POOL_ACCESS_SET, pool_access_set, SETS, HANDLE_POOL, pool, peer, none) \
+	X(POOL_DESTROY, pool_destroy, ENDS, HANDLE_POOL, pool, none, none) \
+	X(MALLOC, malloc, MAKES, KEPT_MEMORY, ptr, none, none) \
+	X(MALLOC_ASYNC, malloc_async, MAKES, KEPT_MEMORY, ptr, none, pool) \
+	X(FREE, free, ENDS, KEPT_MEMORY, ptr, none, none) \
+	X(FREE_ASYNC, free_async, ENDS, KEPT_MEMORY, ptr, none, none) \
+	X(LIMIT_SET, limit_set, MAKES, KEPT_SETTING, limit, none, none) \
+	X(PEER_ACCESS, peer_access, MAKES, KEPT_SETTING, peer, none, none) \
+	X(DEVICE_RESET, device_reset, RESETS, KEPT_SETTING, rsvd, none, none) \
+	X(MAP, map, MAKES, KEPT_MAP, va, none, none) \
+	X(UNMAP, unmap, ENDS_RANGE, KEPT_MAP, va, none, none) \
+	X(WATCH, watch, MAKES, KEPT_PAGE, buf.addr, none, none) \
+	X(THREAD_EXIT, thread_exit, ENDS_THREAD, HANDLE_STREAM, rsvd, none, none)
+/* clang-format on */
+
+/* What a command does. It may be asked about any number. */
+enum kept_does mir_kept_does(uint16_t op);
+
+/* The kind of object that the command is about, and its number, as an answer has it. */
+bool mir_kept_name(const struct qCUcmd *cmd, struct kept_name *name);
+
+/* The command has been carried out: keeps it, or drops what it has ended. */
+void mir_keep(struct call *c);
+
+#endif

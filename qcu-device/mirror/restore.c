@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Makes a session again from a stream. Its commands go through mir_submit(), one after another, as
+ * if the guest had sent them: so the same code checks them, and the same limits hold. Each must
+ * succeed, and have the same answer as in the session that was saved.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-device/mirror/dispatch.h"
+#include "qcu-device/mirror/keeping.h"
+#include "qcu-device/mirror/save.h"
+#include "qcu-device/mirror/stream.h"
+
+/* No thread of a guest has this number. */
+#define RESTORING_THREAD 0xffffffffu
+#define TEXT_MAX	 (64ull << 20)
+
+struct restoring {
+	struct mirror *m;
+	struct stream from;
+	char *why;
+	size_t size;
+	pthread_mutex_t lock;
+	pthread_cond_t answered;
+	bool done;
+	struct mir_request req;
+	struct qcu_seg seg;
+	struct mir_restore data;
+	uint64_t number; /* of the entry */
+};
+
+static bool refuse(struct restoring *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static bool refuse(struct restoring *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(r->why, r->size, fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+/* ---- one command ---- */
+
+static void answer(struct mir_request *req)
+{
+	struct restoring *r = (struct restoring *)((char *)req - offsetof(struct restoring, req));
+
+	pthread_mutex_lock(&r->lock);
+	r->done = true;
+	pthread_cond_signal(&r->answered);
+	pthread_mutex_unlock(&r->lock);
+}
+
+static bool submit(struct restoring *r)
+{
+	r->done = false;
+	r->req.done = answer;
+	if (!mir_submit(r->m, &r->req))
+		return false;
+	pthread_mutex_lock(&r->lock);
+	while (!r->done)
+		pthread_cond_wait(&r->answered, &r->lock);
+	pthread_mutex_unlock(&r->lock);
+	return r->req.cmd.status != MIR_RULE_BROKEN;
+}
+
+/* Commands that are about contents, and that nobody keeps. */
+static bool is_content(uint16_t op)
+{
+	return op == QCU_OP_COPY_H2D || op == QCU_OP_HOST_REGISTER || op == QCU_OP_ARRAY_WRITE;
+}
+
+static bool is_allowed(const struct stream_entry *e)
+{
+	enum kept_does does = mir_kept_does(e->cmd.op);
+
+	if (e->what == STREAM_RECORDED)
+		return e->cmd.op == QCU_OP_EVENT_RECORD;
+	return does == KEPT_MAKES || does == KEPT_SETS || is_content(e->cmd.op);
+}
+
+/* Makes a request of the entry. mir_submit() checks it. */
+static bool prepare(struct restoring *r, const struct stream_entry *e, void *data)
+{
+	const struct qcu_rule *rule = qcu_rule(e->cmd.op);
+	struct qCUcmd *cmd = &r->req.cmd;
+	unsigned int i;
+
+	r->req = (struct mir_request){.cmd = e->cmd};
+	r->data = (struct mir_restore){data, e->len};
+	for (i = rule->in / 4; i < QCU_BODY / 4; i++)
+		cmd->words[i] = 0;
+	cmd->status = 0;
+	cmd->flags = 0;
+	cmd->seq = 0;
+	if (rule->who == QCU_WHO_DRV) {
+		cmd->tid = 0;
+		cmd->flags = QCU_F_SEGS;
+		r->req.segs = data;
+		r->req.seg_count = e->len / sizeof(*r->req.segs);
+		return true;
+	}
+	/* The attributes of a thread's own stream go to that thread's. */
+	if (e->cmd.op != QCU_OP_STREAM_ATTR_SET || !cmd->tid)
+		cmd->tid = RESTORING_THREAD;
+	switch (rule->buffer) {
+	case QCU_BUFFER_IN:
+		r->seg = (struct qcu_seg){0, e->len};
+		r->req.segs = &r->seg;
+		r->req.seg_count = e->len != 0;
+		cmd->flags = e->len ? QCU_F_SEGS : 0;
+		return cmd->buf.len == e->len;
+	case QCU_BUFFER_MSG:
+		r->req.msg = data;
+		cmd->flags = e->len ? QCU_F_MSG : 0;
+		return cmd->buf.len == e->len;
+	case QCU_BUFFER_STAY:
+		cmd->flags = QCU_F_WINDOW;
+		break;
+	}
+	return !e->len;
+}
+
+/* What the guest was told must still be true. How long a load has taken need not. */
+static bool is_same_answer(const struct qCUcmd *now, const struct qCUcmd *then)
+{
+	const struct qcu_rule *rule = qcu_rule(now->op);
+
+	return now->op == QCU_OP_MODULE_LOAD ||
+	       !memcmp(now->body + rule->in, then->body + rule->in, QCU_BODY - rule->in);
+}
+
+static bool carry_out(struct restoring *r, const struct stream_entry *e, void *data,
+		      const struct be_place *places)
+{
+	static const struct be_place none;
+	const char *name = mir_op_name(e->cmd.op);
+	bool ok;
+
+	if (e->cmd.op >= QCU_OP_COUNT || !qcu_rule(e->cmd.op) || !is_allowed(e))
+		return refuse(r, "entry %" PRIu64 " is none of a saved session", r->number);
+	if (!prepare(r, e, data))
+		return refuse(r, "entry %" PRIu64 ", %s, has data of another length", r->number,
+			      name);
+	r->m->cfg.ops->want(r->m->be, places ? places : &none, e->places);
+	r->m->restore = &r->data;
+	ok = submit(r);
+	r->m->restore = NULL;
+	r->m->cfg.ops->want(r->m->be, &none, 0);
+	if (!ok)
+		return refuse(r, "entry %" PRIu64 ", %s, is none that a guest may send", r->number,
+			      name);
+	if (r->req.cmd.status)
+		return refuse(r, "%s cannot be done again: %s", name,
+			      mir_error_name(r->req.cmd.status));
+	return is_same_answer(&r->req.cmd, &e->cmd) ||
+	       refuse(r, "%s has another answer than before", name);
+}
+
+/* ---- the entries ---- */
+
+static bool set_age(struct restoring *r, const struct stream_entry *e)
+{
+	struct handle *h = handles_get(&r->m->handles, HANDLE_EVENT, e->cmd.event_record.event);
+	uint64_t age = e->age;
+	int rc = h ? r->m->cfg.ops->event_age(r->m->be, h->event, true, &age)
+		   : (int)QCU_ERR_InvalidResourceHandle;
+
+	handles_put(&r->m->handles, h);
+	/* An event for other processes has no time. */
+	return !rc || rc == QCU_ERR_NotReady || refuse(r, "an event cannot be recorded");
+}
+
+/* All variables of modules get their memory, before something is written there. */
+static bool settle_modules(struct restoring *r)
+{
+	struct handle *h;
+	uint32_t id;
+	int rc = 0;
+
+	for (id = QCU_ID_FIRST; !rc && (h = handles_next(&r->m->handles, HANDLE_MODULE, &id));
+	     id++) {
+		rc = r->m->cfg.ops->module_settle(r->m->be, h->module);
+		handles_put(&r->m->handles, h);
+	}
+	return !rc || refuse(r, "the variables of a module cannot be where they were");
+}
+
+static bool restore_text(struct restoring *r, const struct stream_entry *e, const char *text)
+{
+	if (e->len > TEXT_MAX)
+		return refuse(r, "entry %" PRIu64 " has too much text", r->number);
+	r->m->cfg.ops->print_write(r->m->be, e->what == STREAM_ASSERTED, text, e->len);
+	return true;
+}
+
+static bool restore_entry(struct restoring *r, const struct stream_entry *e, void *data,
+			  const struct be_place *places)
+{
+	switch (e->what) {
+	case STREAM_COMMAND:
+		if (is_content(e->cmd.op) && e->cmd.op != QCU_OP_HOST_REGISTER &&
+		    !settle_modules(r))
+			return false;
+		return carry_out(r, e, data, places);
+	case STREAM_RECORDED:
+		return carry_out(r, e, data, places) && set_age(r, e);
+	case STREAM_PRINTED:
+	case STREAM_ASSERTED:
+		return restore_text(r, e, data);
+	case STREAM_END:
+		return settle_modules(r);
+	}
+	return refuse(r, "entry %" PRIu64 " is of no kind that is known", r->number);
+}
+
+static bool read_entries(struct restoring *r)
+{
+	struct be_place *places;
+	struct stream_entry e;
+	bool ok;
+	void *data;
+
+	do {
+		r->number++;
+		if (!stream_read(&r->from, &e, &data, &places))
+			return refuse(r,
+				      r->from.wrong ? "entry %" PRIu64 " is damaged"
+						    : "the file ends at entry %" PRIu64,
+				      r->number);
+		ok = restore_entry(r, &e, data, places);
+		free(data);
+		free(places);
+	} while (ok && e.what != STREAM_END);
+	return ok;
+}
+
+static bool read_head(struct restoring *r)
+{
+	const char *backend = r->m->cfg.ops->name;
+	struct stream_head head;
+
+	if (!stream_read_head(&r->from, &head) || head.magic != STREAM_MAGIC ||
+	    head.format != STREAM_FORMAT)
+		return refuse(r, "the file is no saved session, or is damaged");
+	if (head.wire != QCU_WIRE_VERSION)
+		return refuse(r, "the session is of version %u, not %u", head.wire,
+			      QCU_WIRE_VERSION);
+	if (strnlen(head.backend, sizeof(head.backend)) != strlen(backend) ||
+	    memcmp(head.backend, backend, strlen(backend)))
+		return refuse(r, "the session is of another kind of GPU than %s", backend);
+	if (head.devices != r->m->devices)
+		return refuse(r, "the session has %u GPUs, not %u", head.devices, r->m->devices);
+	return true;
+}
+
+/* Ends the lane that has carried out the entries. */
+static bool end_thread(struct restoring *r)
+{
+	r->req = (struct mir_request){.cmd = {.op = QCU_OP_THREAD_EXIT, .tid = RESTORING_THREAD}};
+	return submit(r) || refuse(r, "the thread that restores does not end");
+}
+
+static bool restore(struct mirror *m, int fd, bool unsummed, char *why, size_t size)
+{
+	struct restoring r = {.m = m,
+			      .from = {.fd = fd, .unsummed = unsummed},
+			      .why = why,
+			      .size = size,
+			      .lock = PTHREAD_MUTEX_INITIALIZER,
+			      .answered = PTHREAD_COND_INITIALIZER};
+	bool ok;
+
+	if (!m->cfg.ops->unsaved)
+		return refuse(&r, "the backend %s cannot restore a session yet", m->cfg.ops->name);
+	ok = read_head(&r) && read_entries(&r) && end_thread(&r);
+	m->cfg.ops->want(m->be, NULL, 0);
+	return ok;
+}
+
+bool mir_restore(struct mirror *m, int fd, char *why, size_t size)
+{
+	return restore(m, fd, false, why, size);
+}
+
+bool mir_restore_unsummed(struct mirror *m, int fd, char *why, size_t size)
+{
+	return restore(m, fd, true, why, size);
+}

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Saves a session: first the commands that have made it what it is, in their order, then contents.
+ * Whatever cannot be made again is found before anything is written.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "qcu-device/mirror/keeping.h"
+#include "qcu-device/mirror/save.h"
+#include "qcu-device/mirror/stream.h"
+
+#define PAUSE_NS 200000
+
+struct saving {
+	struct mirror *m;
+	struct stream to;
+	char *why;
+	size_t size;
+};
+
+static bool refuse(struct saving *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static bool refuse(struct saving *s, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(s->why, s->size, fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+/* ---- is it possible? ---- */
+
+/* A command that is just done may have sent another one of the driver's: so this looks twice. */
+static bool wait_until_idle(struct saving *s, unsigned int ms)
+{
+	const uint64_t end = spin_clock() + ms * 1000000ull;
+	struct mirror *m = s->m;
+	bool busy, idle;
+	const char *why;
+
+	do {
+		idle = lanes_idle(m->lanes, ms) && lanes_idle(m->lanes, ms);
+		why = m->cfg.ops->unsaved(m->be, &busy);
+		if (idle && !busy)
+			return why ? refuse(s, "%s", why) : true;
+		nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+	} while (spin_clock() < end);
+	return refuse(s, "%s", idle ? "work of the GPU does not end" : "a command does not end");
+}
+
+static const char *kind_name(enum handle_kind kind)
+{
+	static const char *const names[] = {
+		[HANDLE_STREAM] = "a stream of a green context",
+		[HANDLE_EVENT] = "an event of another process",
+		[HANDLE_MODULE] = "a module",
+		[HANDLE_KERNEL] = "a kernel",
+		[HANDLE_ARRAY] = "an array",
+		[HANDLE_POOL] = "a memory pool",
+		[HANDLE_COND] = "a conditional node",
+		[HANDLE_GRAPH] = "an executable graph",
+		[HANDLE_LINK] = "a link",
+		[HANDLE_PHYS] = "memory that has no address of its own",
+		[HANDLE_GREEN] = "a green context",
+		[HANDLE_LIBRARY] = "an object of a library such as cuBLAS",
+	};
+
+	return names[kind];
+}
+
+static bool is_handle_kept(struct saving *s, enum handle_kind kind, uint32_t id,
+			   const struct handle *h)
+{
+	const struct kept_name name = {.kind = kind, .id = id};
+	const struct kept_object *o = kept_find(&s->m->kept, &name);
+
+	if (!o || !o->made)
+		return refuse(s, "it has %s", kind_name(kind));
+	if (h->shared)
+		return refuse(s, "it shares %s with other processes", kind_name(kind));
+	if (o->of.kind < KEPT_KINDS && o->of.id >= QCU_ID_FIRST &&
+	    kept_made(kept_find(&s->m->kept, &o->of)) != o->of_number)
+		return refuse(s, "it has %s of something that has ended", kind_name(kind));
+	return true;
+}
+
+static bool are_handles_kept(struct saving *s)
+{
+	unsigned int kind;
+	struct handle *h;
+	bool ok = true;
+	uint32_t id;
+
+	for (kind = 0; kind < HANDLE_KINDS && ok; kind++) {
+		for (id = QCU_ID_FIRST; ok && (h = handles_next(&s->m->handles, kind, &id)); id++) {
+			ok = is_handle_kept(s, kind, id, h);
+			handles_put(&s->m->handles, h);
+		}
+	}
+	return ok;
+}
+
+static bool is_memory_kept(struct saving *s)
+{
+	const struct kept_object *o;
+	struct qcu_ipc_token token;
+	struct be_place p;
+	size_t count = 0;
+
+	TAILQ_FOREACH(o, &s->m->kept.objects[KEPT_MEMORY], link)
+	{
+		if (!mir_allocation_at(s->m, o->name.id, &p.size, &p.dev))
+			continue;
+		count++;
+		if (mir_allocation_shared(s->m, o->name.id, &token) == QCU_ERR_Success)
+			return refuse(s, "it shares memory with other processes");
+		if (o->of.kind < KEPT_KINDS && o->of.id >= QCU_ID_FIRST &&
+		    kept_made(kept_find(&s->m->kept, &o->of)) != o->of_number)
+			return refuse(s, "it has memory of a pool that has ended");
+	}
+	return count == mir_allocations(s->m) || refuse(s, "not all of its memory is known");
+}
+
+static bool is_possible(struct saving *s)
+{
+	struct mirror *m = s->m;
+	uint64_t va, len;
+	bool placed;
+
+	if (m->kept.lost)
+		return refuse(s, "there was no memory for what would have to be saved");
+	if (!LIST_EMPTY(&m->imports) || !LIST_EMPTY(&m->opened))
+		return refuse(s, "it has opened memory of another process");
+	if (!LIST_EMPTY(&m->object_list))
+		return refuse(s, "it has a texture or a surface");
+	if (m->reservations || m->mappings)
+		return refuse(s, "it has reserved addresses of the GPU");
+	if (m->result_count)
+		return refuse(s, "a result has not been read yet");
+	for (va = 0; window_next_pinned(&m->window, &va, &len, &placed); va += len)
+		if (placed)
+			return refuse(s, "it has managed memory that moves");
+	return are_handles_kept(s) && is_memory_kept(s);
+}
+
+/* ---- the commands ---- */
+
+static bool write_entry(struct saving *s, struct stream_entry *e, const void *data,
+			const struct be_place *places)
+{
+	return stream_write(&s->to, e, data, places) || refuse(s, "the file cannot be written");
+}
+
+static bool write_command(struct saving *s, const struct qCUcmd *cmd, const void *data, size_t len,
+			  const struct be_place *places, uint32_t count)
+{
+	struct stream_entry e = {.what = STREAM_COMMAND, .len = len, .places = count, .cmd = *cmd};
+
+	return write_entry(s, &e, data, places);
+}
+
+static bool write_module(struct saving *s, const struct kept_record *r)
+{
+	struct mirror *m = s->m;
+	struct handle *h = handles_get(&m->handles, HANDLE_MODULE, r->cmd.module_load.module);
+	size_t count = h ? m->cfg.ops->module_places(m->be, h->module, NULL, 0) : 0;
+	struct be_place *places = calloc(count + 1, sizeof(*places));
+	bool ok = places && h;
+
+	if (ok)
+		m->cfg.ops->module_places(m->be, h->module, places, count);
+	handles_put(&m->handles, h);
+	ok = ok ? write_command(s, &r->cmd, r->data, r->len, places, (uint32_t)count)
+		: refuse(s, "there is no memory");
+	free(places);
+	return ok;
+}
+
+static bool write_record(struct saving *s, const struct kept_record *r)
+{
+	struct kept_name name;
+	struct be_place p = {0};
+
+	if (r->cmd.op == QCU_OP_MODULE_LOAD)
+		return write_module(s, r);
+	mir_kept_name(&r->cmd, &name);
+	if (name.kind != KEPT_MEMORY)
+		return write_command(s, &r->cmd, r->data, r->len, NULL, 0);
+	p.addr = name.id;
+	mir_allocation_at(s->m, p.addr, &p.size, &p.dev);
+	return write_command(s, &r->cmd, r->data, r->len, &p, 1);
+}
+
+/* Is the object still there? What it depends on may have ended it without a command of its own. */
+static bool is_alive(struct mirror *m, const struct kept_object *o)
+{
+	struct be_place p;
+	struct handle *h;
+
+	if (o->name.kind == KEPT_MEMORY)
+		return mir_allocation_at(m, o->name.id, &p.size, &p.dev);
+	if (o->name.kind >= HANDLE_KINDS || o->name.id < QCU_ID_FIRST)
+		return true;
+	h = handles_get(&m->handles, o->name.kind, (uint32_t)o->name.id);
+	handles_put(&m->handles, h);
+	return h;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	const struct kept_record *const *x = a, *const *y = b;
+
+	return (*x)->number < (*y)->number ? -1 : (*x)->number > (*y)->number;
+}
+
+/* All commands about objects of these kinds, in their order. */
+static bool write_records(struct saving *s, unsigned int first, unsigned int end)
+{
+	const struct kept_record **all = NULL, *r;
+	size_t count = 0, room = 0, i;
+	const struct kept_object *o;
+	unsigned int kind;
+	bool ok = true;
+
+	for (kind = first; kind < end; kind++) {
+		TAILQ_FOREACH(o, &s->m->kept.objects[kind], link)
+		{
+			if (!is_alive(s->m, o))
+				continue;
+			STAILQ_FOREACH(r, &o->records, link)
+			{
+				if (count == room) {
+					void *more;
+
+					room = 2 * room + 64;
+					more = realloc(all, room * sizeof(*all));
+					if (!more) {
+						free(all);
+						return refuse(s, "there is no memory");
+					}
+					all = more;
+				}
+				all[count++] = r;
+			}
+		}
+	}
+	if (count)
+		qsort(all, count, sizeof(*all), compare_numbers);
+	for (i = 0; i < count && ok; i++)
+		ok = write_record(s, all[i]);
+	free(all);
+	return ok;
+}
+
+static bool write_pinned(struct saving *s)
+{
+	struct qCUcmd cmd = {.op = QCU_OP_HOST_REGISTER, .flags = QCU_F_WINDOW};
+	uint64_t va, len;
+	bool placed, ok = true;
+
+	for (va = 0; ok && window_next_pinned(&s->m->window, &va, &len, &placed); va += len) {
+		cmd.host_register.buf = (struct qcu_buf){va, len};
+		cmd.host_register.device = va;
+		ok = write_command(s, &cmd, NULL, 0, NULL, 0);
+	}
+	return ok;
+}
+
+/* ---- contents ---- */
+
+static bool is_zero(const uint8_t *p, size_t len)
+{
+	return !len || (!p[0] && !memcmp(p, p + 1, len - 1));
+}
+
+/* Memory at an address that was wanted is zero, so zeros need not be written. */
+static bool write_memory(struct saving *s, const struct be_place *p, bool zeros)
+{
+	const struct be_ops *ops = s->m->cfg.ops;
+	struct be_stream *stream = ops->stream_legacy(s->m->be, p->dev);
+	struct qCUcmd cmd = {.op = QCU_OP_COPY_H2D, .device = (uint8_t)p->dev, .flags = QCU_F_SEGS};
+	uint8_t *piece = malloc(STREAM_PIECE);
+	uint64_t at = 0, len;
+	bool ok = piece || refuse(s, "there is no memory");
+
+	for (; at < p->size && ok; at += len) {
+		len = p->size - at < STREAM_PIECE ? p->size - at : STREAM_PIECE;
+		if (ops->copy_d2h(s->m->be, piece, p->addr + at, len, stream) ||
+		    ops->stream_sync(s->m->be, stream)) {
+			ok = refuse(s, "its memory cannot be read");
+			break;
+		}
+		if (!zeros && is_zero(piece, len))
+			continue;
+		cmd.copy_h2d = (struct qcu_copy_h2d){
+			.buf = {0, len}, .dst = p->addr + at, .flags = QCU_COPY_SYNC};
+		ok = write_command(s, &cmd, piece, len, NULL, 0);
+	}
+	free(piece);
+	return ok;
+}
+
+static bool write_variables(struct saving *s, const struct handle *h)
+{
+	const struct be_ops *ops = s->m->cfg.ops;
+	size_t count = ops->module_places(s->m->be, h->module, NULL, 0), i;
+	struct be_place *places = calloc(count + 1, sizeof(*places));
+	bool ok = places || refuse(s, "there is no memory");
+
+	if (ok)
+		ops->module_places(s->m->be, h->module, places, count);
+	for (i = 0; i < count && ok; i++)
+		ok = write_memory(s, &places[i], true);
+	free(places);
+	return ok;
+}
+
+static bool write_event(struct saving *s, uint32_t id, const struct handle *h)
+{
+	struct stream_entry e = {.what = STREAM_RECORDED};
+
+	if (s->m->cfg.ops->event_age(s->m->be, h->event, false, &e.age))
+		return true;
+	e.cmd.op = QCU_OP_EVENT_RECORD;
+	e.cmd.device = (uint8_t)h->device;
+	e.cmd.event_record.event = id;
+	return write_entry(s, &e, NULL, NULL);
+}
+
+static bool write_of_handles(struct saving *s, enum handle_kind kind)
+{
+	struct handle *h;
+	bool ok = true;
+	uint32_t id;
+
+	for (id = QCU_ID_FIRST; ok && (h = handles_next(&s->m->handles, kind, &id)); id++) {
+		ok = kind == HANDLE_MODULE ? write_variables(s, h) : write_event(s, id, h);
+		handles_put(&s->m->handles, h);
+	}
+	return ok;
+}
+
+static bool write_contents(struct saving *s)
+{
+	const struct kept_object *o;
+	struct be_place p;
+	bool ok = write_of_handles(s, HANDLE_MODULE);
+
+	TAILQ_FOREACH(o, &s->m->kept.objects[KEPT_MEMORY], link)
+	{
+		p.addr = o->name.id;
+		if (ok && mir_allocation_at(s->m, p.addr, &p.size, &p.dev))
+			ok = write_memory(s, &p, false);
+	}
+	return ok && write_of_handles(s, HANDLE_EVENT);
+}
+
+/* ---- text that the program has not read ---- */
+
+struct text {
+	char *text;
+	size_t len;
+	bool assertion;
+};
+
+static bool take_text(struct saving *s, struct text *t)
+{
+	const struct be_ops *ops = s->m->cfg.ops;
+	typeof(ops->print_read) read = t->assertion ? ops->assert_read : ops->print_read;
+	size_t len = 0;
+
+	if (read(s->m->be, NULL, 0, &len) || !len)
+		return true;
+	t->text = malloc(len);
+	if (t->text && !read(s->m->be, t->text, len, &t->len))
+		return true;
+	return refuse(s, "printed text cannot be read");
+}
+
+static bool write_text(struct saving *s, const struct text *t)
+{
+	struct stream_entry e = {.what = t->assertion ? STREAM_ASSERTED : STREAM_PRINTED,
+				 .len = t->len};
+
+	return !t->len || write_entry(s, &e, t->text, NULL);
+}
+
+/* The mirror's own text stays in the mirror, too: it is told once. */
+static bool write_refusal(struct saving *s)
+{
+	struct stream_entry e = {.what = STREAM_ASSERTED, .len = strlen(s->m->refusal)};
+
+	return !e.len || write_entry(s, &e, s->m->refusal, NULL);
+}
+
+/* If it cannot be written, the backend gets the text back. */
+static bool write_end(struct saving *s)
+{
+	struct text out = {0}, err = {.assertion = true};
+	struct stream_entry end = {.what = STREAM_END};
+	bool ok = take_text(s, &out) && take_text(s, &err) && write_refusal(s) &&
+		  write_text(s, &out) && write_text(s, &err) && write_entry(s, &end, NULL, NULL);
+
+	if (!ok) {
+		s->m->cfg.ops->print_write(s->m->be, false, out.text, out.len);
+		s->m->cfg.ops->print_write(s->m->be, true, err.text, err.len);
+	}
+	free(out.text);
+	free(err.text);
+	return ok;
+}
+
+static bool write_head(struct saving *s)
+{
+	struct stream_head head = {.magic = STREAM_MAGIC,
+				   .format = STREAM_FORMAT,
+				   .wire = QCU_WIRE_VERSION,
+				   .devices = s->m->devices};
+
+	snprintf(head.backend, sizeof(head.backend), "%s", s->m->cfg.ops->name);
+	return stream_write_head(&s->to, &head) || refuse(s, "the file cannot be written");
+}
+
+bool mir_save(struct mirror *m, int fd, unsigned int wait_ms, char *why, size_t size)
+{
+	struct saving s = {.m = m, .to = {.fd = fd}, .why = why, .size = size};
+
+	if (!m->cfg.ops->unsaved)
+		return refuse(&s, "the backend %s cannot save a session yet", m->cfg.ops->name);
+	if (atomic_load(&m->abandoned))
+		return refuse(&s, "the session has ended");
+	if (!wait_until_idle(&s, wait_ms) || !is_possible(&s))
+		return false;
+	mir_watches_end(m);
+	return write_head(&s) && write_records(&s, KEPT_MAP, KEPT_PAGE) && write_pinned(&s) &&
+	       write_records(&s, KEPT_PAGE, KEPT_SETTING) &&
+	       write_records(&s, KEPT_SETTING, KEPT_KINDS) && write_records(&s, 0, KEPT_MAP) &&
+	       write_contents(&s) && write_end(&s);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A session is saved as a stream of commands and made again from it in a fresh mirror
+ * (docs/vm/sessions.md). The caller sends no requests to the mirror meanwhile.
+ */
+#ifndef QCU_SAVE_H
+#define QCU_SAVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "qcu-device/mirror/mirror.h"
+
+/*
+ * Waits for at most wait_ms until the session does nothing, and writes all of it to the file, from
+ * where it stands on. False: `why` is a sentence without a full stop, and the mirror goes on.
+ *
+ * After it, the mirror has nothing to do but to end: text that kernels have printed is in the file
+ * now. A request that waits for a host function is taken out with mir_unpark(), before that.
+ */
+bool mir_save(struct mirror *m, int fd, unsigned int wait_ms, char *why, size_t size);
+
+/*
+ * Reads what mir_save() has written, into a mirror to which nothing has been sent yet. False: the
+ * mirror can only be destroyed. Nothing in the file is trusted.
+ */
+bool mir_restore(struct mirror *m, int fd, char *why, size_t size);
+
+/* The same for a fuzzer: sums are not looked at. */
+bool mir_restore_unsummed(struct mirror *m, int fd, char *why, size_t size);
+
+/* The request of the guest that waits for the next host function, or NULL; it can be sent again. */
+struct mir_request *mir_unpark(struct mirror *m);
+
+#endif

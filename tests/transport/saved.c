@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * See saved.h. The new mirror's memory lies at the same addresses of this process, so the old one
+ * ends first: a session that was saved and cannot be restored ends the program.
+ */
+#define _GNU_SOURCE /* memfd_create */
+#include "tests/transport/saved.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "qcu-device/mirror/save.h"
+
+/* How long a session may work before it counts as busy. */
+#define WAIT_MS 300
+
+static pthread_rwlock_t sending = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static uint64_t every;	  /* 0: never */
+static unsigned int left; /* how often yet; under `sending` */
+static uint64_t random_state;
+
+static void read_settings(void)
+{
+	const char *text = getenv("QCU_LOOPBACK_SAVE");
+	unsigned long long seed, n;
+	unsigned int most;
+
+	if (text && sscanf(text, "%llu:%llu:%u", &seed, &n, &most) == 3) {
+		random_state = seed * 0x9e3779b97f4a7c15u + 1;
+		every = n;
+		left = most;
+	}
+}
+
+/* splitmix64 */
+static uint64_t next_random(void)
+{
+	uint64_t z = __atomic_add_fetch(&random_state, 0x9e3779b97f4a7c15u, __ATOMIC_RELAXED);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	return z ^ (z >> 31);
+}
+
+static void note(const char *what, const char *why)
+{
+	const char *file = getenv("QCU_LOOPBACK_SAVED");
+	int fd = file ? open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644) : -1;
+	char line[400];
+
+	if (fd < 0)
+		return;
+	snprintf(line, sizeof(line), "%s%s\n", what, why);
+	if (write(fd, line, strlen(line)) < 0)
+		perror(file);
+	close(fd);
+}
+
+void saved_enter(void)
+{
+	pthread_once(&once, read_settings);
+	if (every)
+		pthread_rwlock_rdlock(&sending);
+}
+
+void saved_leave(void)
+{
+	if (every)
+		pthread_rwlock_unlock(&sending);
+}
+
+void saved_forked(void)
+{
+	static const pthread_rwlock_t fresh = PTHREAD_RWLOCK_INITIALIZER;
+
+	sending = fresh;
+}
+
+static void move(struct mirror **mirror, const struct mir_config *cfg, int fd)
+{
+	struct mir_request *parked;
+	char why[256] = "no mirror";
+
+	if (!mir_save(*mirror, fd, WAIT_MS, why, sizeof(why))) {
+		note("refused: ", why);
+		return;
+	}
+	parked = mir_unpark(*mirror);
+	mir_destroy(*mirror);
+	lseek(fd, 0, SEEK_SET);
+	if (mir_create(mirror, cfg) || !mir_restore(*mirror, fd, why, sizeof(why))) {
+		note("lost: ", why);
+		fprintf(stderr, "qcuda: the saved session is lost: %s\n", why);
+		abort();
+	}
+	if (parked)
+		mir_submit(*mirror, parked);
+	note("saved", "");
+}
+
+void saved_try(struct mirror **mirror, const struct mir_config *cfg)
+{
+	int fd;
+
+	pthread_once(&once, read_settings);
+	if (!every || next_random() % every || !__atomic_load_n(&left, __ATOMIC_RELAXED))
+		return;
+	fd = memfd_create("session", MFD_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (!pthread_rwlock_wrlock(&sending)) {
+		if (*mirror && left) {
+			left--;
+			move(mirror, cfg, fd);
+		}
+		pthread_rwlock_unlock(&sending);
+	}
+	close(fd);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Saves the session at random moments, and goes on in a fresh mirror:
+ *
+ * - QCU_LOOPBACK_SAVE=SEED:N:TIMES: before each command, with a chance of one in N, so many times.
+ * - QCU_LOOPBACK_SAVED=FILE: gets a line for each time: "saved", or "refused: " and why.
+ */
+#ifndef QCU_TEST_SAVED_H
+#define QCU_TEST_SAVED_H
+
+#include "qcu-device/mirror/mirror.h"
+
+/* Around whatever sends requests to the mirror. A thread may do so again in between. */
+void saved_enter(void);
+void saved_leave(void);
+
+/* Not within the above. Puts another mirror in place of this one, perhaps. */
+void saved_try(struct mirror **mirror, const struct mir_config *cfg);
+
+/* In a child after a fork. */
+void saved_forked(void);
+
+#endif
