@@ -203,7 +203,7 @@ bool mir_dispatch(void *mirror, struct mir_request *req)
 		count_add(m->counts, COUNT_ERRORS, 1);
 	cmd->status = status;
 	cmd->flags = (c.waited || status > 0) && mir_has_output(m) ? QCU_F_OUTPUT : 0;
-	if (m->cfg.trace)
+	if (m->cfg.trace && !m->restore)
 		complain_trace("thread %u seq %u %s%s: %s, %llu us", cmd->tid, cmd->seq,
 			       mir_op_name(cmd->op), posted ? " posted" : "",
 			       mir_error_name(cmd->status),

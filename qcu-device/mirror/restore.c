@@ -263,7 +263,11 @@ static bool read_head(struct restoring *r)
 static bool end_thread(struct restoring *r)
 {
 	r->req = (struct mir_request){.cmd = {.op = QCU_OP_THREAD_EXIT, .tid = RESTORING_THREAD}};
-	return submit(r) || refuse(r, "the thread that restores does not end");
+	r->m->restore = &r->data;
+	if (!submit(r))
+		return refuse(r, "the thread that restores does not end");
+	r->m->restore = NULL;
+	return true;
 }
 
 static bool restore(struct mirror *m, int fd, bool unsummed, char *why, size_t size)

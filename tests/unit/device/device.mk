@@ -140,3 +140,8 @@ UNIT_TESTS += $(LIB_TESTS)
 $(foreach t,$(LIB_TESTS),$(eval $(t)_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)))
 test_device_cudnn_real_LIBS := -ldl
 $(LIB_TESTS:%=$(B)/tests/unit/device/libs/%.o): override CFLAGS += -isystem $(dir $(CUDART_INC))
+
+# Sessions that are saved.
+UNIT_TESTS += test_device_saved
+test_device_saved_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
+test_device_saved_LIBS := $(SOFT_LIBS)

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Sessions that are saved and made again: streams that are cut off, damaged, in a wrong order or no
+ * streams at all, commands that none may have; then a session with something of each kind.
+ */
+#include "tests/unit/device/saved/test_device_saved.h"
+
+static uint8_t *good;
+static size_t good_size;
+
+/* Each entry of the good stream: where it begins. The last number is its size. */
+static size_t begins[200], entries;
+
+static void find_entries(void)
+{
+	struct stream_entry e;
+	size_t at = sizeof(struct stream_head);
+
+	for (entries = 0; at < good_size; entries++) {
+		assert_true(entries + 1 < sizeof(begins) / sizeof(begins[0]));
+		begins[entries] = at;
+		memcpy(&e, good + at, sizeof(e));
+		at += sizeof(e) + e.len + e.places * sizeof(struct be_place) + sizeof(uint64_t);
+	}
+	assert_int_equal(at, good_size);
+	begins[entries] = at;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	good = save_session(&good_size);
+	find_entries();
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	free(good);
+	return 0;
+}
+
+static void refused(const uint8_t *bytes, size_t size)
+{
+	assert_false(restore_session(bytes, size));
+	assert_true(why[0]);
+	mir_destroy(mirror);
+}
+
+static void cut_off(void **state)
+{
+	size_t i;
+
+	(void)state;
+	refused(good, 0);
+	refused(good, sizeof(struct stream_head) - 1);
+	for (i = 0; i < entries; i++) {
+		refused(good, begins[i]);
+		refused(good, begins[i] + 1);
+		refused(good, begins[i + 1] - 1);
+	}
+}
+
+static void flipped_bits(void **state)
+{
+	uint64_t random = 46;
+	unsigned int i;
+	size_t at;
+
+	(void)state;
+	for (i = 0; i < 150; i++) {
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		/* Half of them in what is no content. */
+		at = (random >> 20) % (i & 1 ? good_size : begins[entries / 2]);
+		good[at] ^= (uint8_t)(1u << (random >> 60 & 7));
+		refused(good, good_size);
+		good[at] ^= (uint8_t)(1u << (random >> 60 & 7));
+	}
+}
+
+/* Two neighbours change places. With right sums it may even be a session; it is never more. */
+static void wrong_order(void **state)
+{
+	uint8_t *other = malloc(good_size);
+	size_t i, first, second;
+	int fd;
+
+	(void)state;
+	for (i = 0; i + 1 < entries; i++) {
+		first = begins[i + 1] - begins[i];
+		second = begins[i + 2] - begins[i + 1];
+		memcpy(other, good, good_size);
+		memcpy(other + begins[i], good + begins[i + 1], second);
+		memcpy(other + begins[i] + second, good + begins[i], first);
+		refused(other, good_size);
+		fd = new_file();
+		assert_int_equal(write(fd, other, good_size), good_size);
+		lseek(fd, 0, SEEK_SET);
+		start_mirror();
+		(void)mir_restore_unsummed(mirror, fd, why, sizeof(why));
+		mir_destroy(mirror);
+		close(fd);
+	}
+	free(other);
+}
+
+/* A stream of one entry. */
+static void refused_entry(struct stream_entry e, const void *data, const struct be_place *places,
+			  const char *because)
+{
+	struct stream_head head = {.magic = STREAM_MAGIC,
+				   .format = STREAM_FORMAT,
+				   .wire = QCU_WIRE_VERSION,
+				   .devices = 2,
+				   .backend = "soft"};
+	struct stream_entry last = {.what = STREAM_END};
+	struct stream s = {.fd = new_file()};
+
+	assert_true(stream_write_head(&s, &head));
+	assert_true(stream_write(&s, &e, data, places));
+	assert_true(stream_write(&s, &last, NULL, NULL));
+	lseek(s.fd, 0, SEEK_SET);
+	start_mirror();
+	why[0] = '\0';
+	assert_false(mir_restore(mirror, s.fd, why, sizeof(why)));
+	if (!strstr(why, because))
+		fail_msg("\"%s\" does not say \"%s\"", why, because);
+	mir_destroy(mirror);
+	close(s.fd);
+}
+
+#define ENTRY(command) ((struct stream_entry){.what = STREAM_COMMAND, .cmd = (command)})
+
+static void forbidden_commands(void **state)
+{
+	const struct be_place outside = {0x1000, 4096, 0, 0},
+			      wrapped = {UINT64_MAX - 511, 4096, 0, 0},
+			      odd = {0x300000000001, 4096, 0, 0},
+			      foreign = {0x300000000000, 4096, 9, 0};
+	struct qCUcmd c = CMD(MALLOC, malloc, .size = 4096, .ptr = 0x1000);
+	struct stream_entry e;
+
+	(void)state;
+	refused_entry(ENTRY(CMD(DEVICE_RESET, device_reset)), NULL, NULL, "none of a saved");
+	refused_entry(ENTRY(CMD(FREE, free, .ptr = 1)), NULL, NULL, "none of a saved");
+	refused_entry(ENTRY(CMD(LAUNCH, launch, .kernel = 3)), NULL, NULL, "none of a saved");
+	refused_entry(ENTRY(CMD(OPEN, open)), NULL, NULL, "none of a saved");
+	e = ENTRY(c);
+	e.cmd.op = 0xffff;
+	refused_entry(e, NULL, NULL, "none of a saved");
+	e = (struct stream_entry){.what = 99};
+	refused_entry(e, NULL, NULL, "of no kind");
+	/* Data where there is none, and of another length. */
+	e = ENTRY(c);
+	e.len = 4;
+	refused_entry(e, "abc", NULL, "another length");
+	e = ENTRY(CMD(COPY_H2D, copy_h2d, .buf = {0, 8}, .dst = 0x300000000000));
+	e.len = 4;
+	refused_entry(e, "abc", NULL, "another length");
+	e = ENTRY(CMD(MAP, map, .va = 4096, .len = 4096));
+	refused_entry(e, NULL, NULL, "none that a guest may send");
+	/* Addresses that cannot be had. */
+	e = ENTRY(c);
+	refused_entry(e, NULL, NULL, "cannot be done again");
+	e.places = 1;
+	refused_entry(e, NULL, &outside, "cannot be done again");
+	refused_entry(e, NULL, &wrapped, "cannot be done again");
+	refused_entry(e, NULL, &odd, "cannot be done again");
+	refused_entry(e, NULL, &foreign, "cannot be done again");
+	/* Another device, and what is not there. */
+	e = ENTRY(CMD(EVENT_CREATE, event_create, .event = 4));
+	e.cmd.device = 2;
+	refused_entry(e, NULL, NULL, "cannot be done again");
+	e = ENTRY(CMD(EVENT_RECORD, event_record, .event = 4));
+	e.what = STREAM_RECORDED;
+	refused_entry(e, NULL, NULL, "cannot be done again");
+	e.what = STREAM_COMMAND;
+	refused_entry(e, NULL, NULL, "none of a saved");
+}
+
+static void other_heads(void **state)
+{
+	struct stream_head head = {.magic = STREAM_MAGIC,
+				   .format = STREAM_FORMAT,
+				   .wire = QCU_WIRE_VERSION,
+				   .devices = 2,
+				   .backend = "soft"},
+			   bad;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 5; i++) {
+		struct stream s = {.fd = new_file()};
+
+		bad = head;
+		bad.magic ^= i == 0;
+		bad.format += i == 1;
+		bad.wire += i == 2;
+		bad.devices += i == 3;
+		bad.backend[4] = i == 4 ? 'y' : 0;
+		assert_true(stream_write_head(&s, &bad));
+		lseek(s.fd, 0, SEEK_SET);
+		start_mirror();
+		assert_false(mir_restore(mirror, s.fd, why, sizeof(why)));
+		mir_destroy(mirror);
+		close(s.fd);
+	}
+}
+
+/* Each of these makes the session one that cannot be saved. It goes on. */
+static void not_yet(void **state)
+{
+	const struct {
+		struct qCUcmd cmd;
+		const char *because;
+	} what[] = {
+		{CMD(LINK_CREATE, link_create, .link = 2), "a link"},
+		{CMD(PHYS_CREATE, phys_create, .size = 2 << 20, .mem = 2), "no address of its own"},
+		{CMD(VA_RESERVE, va_reserve, .size = 2 << 20), "reserved addresses"},
+		{CMD(GREEN_CREATE, green_create, .green = 2, .members = {1}), "a green context"},
+	};
+	unsigned int i;
+	int fd;
+
+	(void)state;
+	for (i = 0; i < sizeof(what) / sizeof(what[0]); i++) {
+		make_session();
+		fd = new_file();
+		assert_int_equal(ask(what[i].cmd), 0);
+		assert_false(mir_save(mirror, fd, 1000, why, sizeof(why)));
+		if (!strstr(why, what[i].because))
+			fail_msg("\"%s\" does not say \"%s\"", why, what[i].because);
+		assert_int_equal(lseek(fd, 0, SEEK_CUR), 0);
+		add();
+		assert_int_equal(word_at(memory_at), 16);
+		mir_destroy(mirror);
+		close(fd);
+	}
+	/* A file that takes nothing. */
+	make_session();
+	fd = open("/dev/full", O_WRONLY);
+	assert_false(mir_save(mirror, fd, 1000, why, sizeof(why)));
+	assert_string_equal(why, "the file cannot be written");
+	add();
+	mir_destroy(mirror);
+	close(fd);
+}
+
+static float milliseconds(void)
+{
+	struct qCUcmd c = CMD(EVENT_ELAPSED, event_elapsed, .start = 6, .end = 7);
+	float ms;
+
+	assert_int_equal(ask_with(&c, NULL, NULL, 0), 0);
+	memcpy(&ms, &c.event_elapsed.ms, sizeof(ms));
+	return ms;
+}
+
+static void made_again(void **state)
+{
+	struct qCUcmd c;
+	int round, fd;
+
+	(void)state;
+	assert_true(restore_session(good, good_size));
+	for (round = 0; round < 3; round++) {
+		/* 7 and 1 is 8; then both are 8, 16, 32. */
+		assert_int_equal(word_at(memory_at), 8u << round);
+		assert_int_equal(word_at(variable_at), 8u << round);
+		assert_int_equal(word_at(memory_at + 4), 0);
+		assert_int_equal(word_at(memory_at + MEMORY_BYTES - 4), 1);
+		add();
+		assert_true(milliseconds() >= 2);
+		c = CMD(EVENT_ELAPSED, event_elapsed, .start = 6, .end = 8);
+		assert_int_equal(ask(c), QCU_ERR_InvalidResourceHandle);
+		c = CMD(POOL_GET, pool_get, .pool = 5, .attr = 4);
+		assert_int_equal(ask_with(&c, NULL, NULL, 0), 0);
+		assert_int_equal(c.pool_get.value, 77);
+		c = CMD(LIMIT_GET, limit_get, .limit = 2);
+		assert_int_equal(ask_with(&c, NULL, NULL, 0), 0);
+		assert_int_equal(c.limit_get.value, 1 << 20);
+		assert_int_equal(ask(CMD(MEMSET, memset, .dst = (uintptr_t)page, .width = 8,
+					 .height = 1, .elem = 1, .value = 5, .stream = 4,
+					 .flags = QCU_COPY_SYNC)),
+				 0);
+		assert_int_equal(page[7], 5);
+		page[7] = 0;
+		/* And once more, from this one. */
+		fd = new_file();
+		if (!mir_save(mirror, fd, 1000, why, sizeof(why)))
+			fail_msg("%s", why);
+		mir_destroy(mirror);
+		start_mirror();
+		lseek(fd, 0, SEEK_SET);
+		if (!mir_restore(mirror, fd, why, sizeof(why)))
+			fail_msg("%s", why);
+		close(fd);
+	}
+	assert_int_equal(ask(CMD(FREE_ASYNC, free_async, .ptr = pooled_at, .stream = 4)), 0);
+	assert_int_equal(ask(CMD(FREE, free, .ptr = memory_at)), 0);
+	assert_int_equal(ask(CMD(MODULE_UNLOAD, module_unload, .module = 2)), 0);
+	assert_int_equal(ask(CMD(STREAM_DESTROY, stream_destroy, .stream = 4)), 0);
+	mir_destroy(mirror);
+}
+
+/* A setting again and again, and objects that end, leave nothing. */
+static void nothing_grows(void **state)
+{
+	size_t size;
+	uint32_t i;
+	int fd;
+
+	(void)state;
+	make_session();
+	for (i = 0; i < 1000; i++) {
+		struct qCUcmd c = CMD(MALLOC, malloc, .size = 1000);
+
+		assert_int_equal(ask(CMD(POOL_SET, pool_set, .pool = 5, .attr = 4, .value = i)), 0);
+		assert_int_equal(ask(CMD(EVENT_CREATE, event_create, .event = 9 + i)), 0);
+		assert_int_equal(ask(CMD(EVENT_DESTROY, event_destroy, .event = 9 + i)), 0);
+		assert_int_equal(ask_with(&c, NULL, NULL, 0), 0);
+		assert_int_equal(ask(CMD(FREE, free, .ptr = c.malloc.ptr)), 0);
+	}
+	fd = new_file();
+	assert_true(mir_save(mirror, fd, 1000, why, sizeof(why)));
+	size = (size_t)lseek(fd, 0, SEEK_CUR);
+	assert_int_equal(size, good_size);
+	mir_destroy(mirror);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cut_off),
+		cmocka_unit_test(flipped_bits),
+		cmocka_unit_test(wrong_order),
+		cmocka_unit_test(other_heads),
+		cmocka_unit_test(forbidden_commands),
+		cmocka_unit_test(not_yet),
+		cmocka_unit_test(made_again),
+		cmocka_unit_test(nothing_grows),
+	};
+
+	return cmocka_run_group_tests(tests, begin, end);
+}
