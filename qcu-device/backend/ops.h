@@ -367,7 +367,8 @@ BE_OP(fault_read, struct be *be, void *buf, size_t max, size_t *got)
  *
  * - unsaved: a sentence about what cannot be made again, or NULL. *busy: work is not done yet.
  * - want: until the next call, allocations and the variables of modules get these addresses of each
- *   device in this order, or fail. The caller keeps the list until then. NULL: any addresses again.
+ *   device in this order, or fail; their memory is zero. A texture or surface gets the first one as
+ *   its number. The caller keeps the list until then. NULL: any addresses and numbers again.
  * - module_places: where the module's variables are. Writes at most max; returns how many there
  * are.
  * - module_settle: makes those variables of a module that were wanted and are not made yet.

@@ -152,6 +152,23 @@ lost:
 		free_record(r);
 }
 
+void kept_drop(struct kept *k, const struct kept_name *name, uint16_t op)
+{
+	struct kept_record *r, *next;
+	struct kept_object *o;
+
+	pthread_mutex_lock(&k->lock);
+	o = kept_find(k, name);
+	for (r = o ? STAILQ_FIRST(&o->records) : NULL; r; r = next) {
+		next = STAILQ_NEXT(r, link);
+		if (r->cmd.op != op)
+			continue;
+		STAILQ_REMOVE(&o->records, r, kept_record, link);
+		free_record(r);
+	}
+	pthread_mutex_unlock(&k->lock);
+}
+
 static bool same_name(const struct kept_name *a, const struct kept_name *b)
 {
 	return !memcmp(a, b, sizeof(*a));

@@ -16,9 +16,11 @@
 /* The kinds of objects: those with a handle, and these. */
 enum kept_kind {
 	KEPT_MEMORY = HANDLE_KINDS, /* an allocation, by its address */
-	KEPT_MAP,		    /* guest memory in the mirror, by its address */
-	KEPT_PAGE,		    /* the page of the watches */
-	KEPT_SETTING,		    /* of a device: a limit or a peer, by its number */
+	KEPT_TEXTURE,		    /* by the GPU's number */
+	KEPT_SURFACE,
+	KEPT_MAP,     /* guest memory in the mirror, by its address */
+	KEPT_PAGE,    /* the page of the watches */
+	KEPT_SETTING, /* of a device: a limit or a peer, by its number */
 	KEPT_KINDS,
 };
 
@@ -85,6 +87,8 @@ void kept_fini(struct kept *k);
 void kept_add(struct kept *k, const struct kept_name *name, struct kept_record *r, bool made,
 	      const struct kept_name *of);
 void kept_end(struct kept *k, const struct kept_name *name);
+/* Drops what such commands have set of the object. */
+void kept_drop(struct kept *k, const struct kept_name *name, uint16_t op);
 void kept_end_range(struct kept *k, uint64_t lo, uint64_t len);
 void kept_end_device(struct kept *k, unsigned int device);
 

@@ -21,6 +21,9 @@ struct kept_rule {
 #define OF_none(name)	  KEPT_KINDS, 0
 #define OF_module(name)	  HANDLE_MODULE, offsetof(struct qcu_##name, module)
 #define OF_pool(name)	  HANDLE_POOL, offsetof(struct qcu_##name, pool)
+#define OF_array(name)	  HANDLE_ARRAY, offsetof(struct qcu_##name, array)
+#define OF_mem(name)	  HANDLE_PHYS, offsetof(struct qcu_##name, mem)
+#define OF_message(name)  HANDLE_ARRAY, FIELD_MESSAGE
 
 static const struct kept_rule rules[QCU_OP_COUNT] = {
 #define X(NAME, name, does, kind, id, key, of)                   \
@@ -113,12 +116,24 @@ static struct kept_record *copy_command(struct call *c)
 	return r;
 }
 
+/* 0: the texture reads memory. */
+static uint32_t array_of_texture(const struct mir_request *req)
+{
+	struct qcu_texture_msg t;
+
+	memcpy(&t, req->msg, sizeof(t));
+	return t.kind == QCU_TEXTURE_ARRAY || t.kind == QCU_TEXTURE_MIPMAP ? t.array : 0;
+}
+
 static void keep_object(struct call *c, const struct kept_rule *rule, const struct kept_name *name)
 {
 	struct kept_record *r = copy_command(c);
 	struct kept_name of;
 
-	name_object(c->cmd, number_in(c->cmd, rule->of, 4), rule->of_kind, &of);
+	name_object(c->cmd,
+		    rule->of == FIELD_MESSAGE ? array_of_texture(c->req)
+					      : number_in(c->cmd, rule->of, 4),
+		    rule->of_kind, &of);
 	if (r && rule->key != FIELD_NONE)
 		r->key = rule->key == FIELD_MESSAGE ? hash(r->data, r->len)
 						    : number_in(c->cmd, rule->key, 4);
@@ -130,6 +145,9 @@ static void keep_object(struct call *c, const struct kept_rule *rule, const stru
 		r->span = c->cmd->buf.len;
 	}
 	kept_add(&c->m->kept, name, r, rule->does == KEPT_MAKES, &of);
+	/* The addresses that were found before are void. */
+	if (c->cmd->op == QCU_OP_VAR_BIND)
+		kept_drop(&c->m->kept, name, QCU_OP_VAR_FIND);
 }
 
 static void end_thread(struct call *c)

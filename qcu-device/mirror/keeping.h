@@ -12,7 +12,8 @@
 /*
  * X(NAME, name, does, kind, id, key, of): the command does this to the object of this kind with the
  * number, or address, in the field `id`. A setting is of the field `key` of it; `message`: of the
- * thing that the message names. The object depends on the one that the field `of` names.
+ * thing that the message names. The object depends on the one that the field `of` names;
+ * `message`: a texture on the array in its description.
  */
 /* clang-format off */
 #define KEPT_COMMANDS(X) \
@@ -35,6 +36,12 @@
 	X(MALLOC_ASYNC, malloc_async, MAKES, KEPT_MEMORY, ptr, none, pool) \
 	X(FREE, free, ENDS, KEPT_MEMORY, ptr, none, none) \
 	X(FREE_ASYNC, free_async, ENDS, KEPT_MEMORY, ptr, none, none) \
+	X(ARRAY_CREATE, array_create, MAKES, HANDLE_ARRAY, array, none, mem) \
+	X(ARRAY_DESTROY, array_destroy, ENDS, HANDLE_ARRAY, array, none, none) \
+	X(TEXTURE_CREATE, texture_create, MAKES, KEPT_TEXTURE, object, none, message) \
+	X(TEXTURE_DESTROY, texture_destroy, ENDS, KEPT_TEXTURE, object, none, none) \
+	X(SURFACE_CREATE, surface_create, MAKES, KEPT_SURFACE, object, none, array) \
+	X(SURFACE_DESTROY, surface_destroy, ENDS, KEPT_SURFACE, object, none, none) \
 	X(LIMIT_SET, limit_set, MAKES, KEPT_SETTING, limit, none, none) \
 	X(PEER_ACCESS, peer_access, MAKES, KEPT_SETTING, peer, none, none) \
 	X(DEVICE_RESET, device_reset, RESETS, KEPT_SETTING, rsvd, none, none) \

@@ -147,7 +147,11 @@ static bool carry_out(struct restoring *r, const struct stream_entry *e, void *d
 	if (!prepare(r, e, data))
 		return refuse(r, "entry %" PRIu64 ", %s, has data of another length", r->number,
 			      name);
-	r->m->cfg.ops->want(r->m->be, places ? places : &none, e->places);
+	/* Nobody knows where an array is. */
+	if (e->cmd.op == QCU_OP_ARRAY_CREATE)
+		r->m->cfg.ops->want(r->m->be, NULL, 0);
+	else
+		r->m->cfg.ops->want(r->m->be, places ? places : &none, e->places);
 	r->m->restore = &r->data;
 	ok = submit(r);
 	r->m->restore = NULL;
@@ -204,7 +208,8 @@ static bool restore_entry(struct restoring *r, const struct stream_entry *e, voi
 {
 	switch (e->what) {
 	case STREAM_COMMAND:
-		if (is_content(e->cmd.op) && e->cmd.op != QCU_OP_HOST_REGISTER &&
+		if (((is_content(e->cmd.op) && e->cmd.op != QCU_OP_HOST_REGISTER) ||
+		     e->cmd.op == QCU_OP_ARRAY_CREATE) &&
 		    !settle_modules(r))
 			return false;
 		return carry_out(r, e, data, places);

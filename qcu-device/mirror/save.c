@@ -16,6 +16,13 @@
 
 #define PAUSE_NS 200000
 
+#define BIT(kind) (1u << (kind))
+/*
+ * Objects with addresses that the program knows, and what needs no memory of the GPU. Arrays come
+ * after them: they take what is left.
+ */
+#define FIRST_KINDS (BIT(KEPT_TEXTURE) - 1 - BIT(HANDLE_ARRAY))
+
 struct saving {
 	struct mirror *m;
 	struct stream to;
@@ -74,6 +81,25 @@ static const char *kind_name(enum handle_kind kind)
 	return names[kind];
 }
 
+/* Is what it depends on still there, under its number? */
+static bool is_whole(struct saving *s, const struct kept_object *o, const char *what)
+{
+	if (o->of.kind >= KEPT_KINDS || o->of.id < QCU_ID_FIRST ||
+	    kept_made(kept_find(&s->m->kept, &o->of)) == o->of_number)
+		return true;
+	return refuse(s, "it has %s that needs something which has ended", what);
+}
+
+static bool are_objects_kept(struct saving *s, enum kept_kind kind, const char *what)
+{
+	const struct kept_object *o;
+	bool ok = true;
+
+	TAILQ_FOREACH(o, &s->m->kept.objects[kind], link)
+	ok = ok && is_whole(s, o, what);
+	return ok;
+}
+
 static bool is_handle_kept(struct saving *s, enum handle_kind kind, uint32_t id,
 			   const struct handle *h)
 {
@@ -84,10 +110,7 @@ static bool is_handle_kept(struct saving *s, enum handle_kind kind, uint32_t id,
 		return refuse(s, "it has %s", kind_name(kind));
 	if (h->shared)
 		return refuse(s, "it shares %s with other processes", kind_name(kind));
-	if (o->of.kind < KEPT_KINDS && o->of.id >= QCU_ID_FIRST &&
-	    kept_made(kept_find(&s->m->kept, &o->of)) != o->of_number)
-		return refuse(s, "it has %s of something that has ended", kind_name(kind));
-	return true;
+	return is_whole(s, o, kind_name(kind));
 }
 
 static bool are_handles_kept(struct saving *s)
@@ -120,9 +143,8 @@ static bool is_memory_kept(struct saving *s)
 		count++;
 		if (mir_allocation_shared(s->m, o->name.id, &token) == QCU_ERR_Success)
 			return refuse(s, "it shares memory with other processes");
-		if (o->of.kind < KEPT_KINDS && o->of.id >= QCU_ID_FIRST &&
-		    kept_made(kept_find(&s->m->kept, &o->of)) != o->of_number)
-			return refuse(s, "it has memory of a pool that has ended");
+		if (!is_whole(s, o, "memory"))
+			return false;
 	}
 	return count == mir_allocations(s->m) || refuse(s, "not all of its memory is known");
 }
@@ -137,8 +159,6 @@ static bool is_possible(struct saving *s)
 		return refuse(s, "there was no memory for what would have to be saved");
 	if (!LIST_EMPTY(&m->imports) || !LIST_EMPTY(&m->opened))
 		return refuse(s, "it has opened memory of another process");
-	if (!LIST_EMPTY(&m->object_list))
-		return refuse(s, "it has a texture or a surface");
 	if (m->reservations || m->mappings)
 		return refuse(s, "it has reserved addresses of the GPU");
 	if (m->result_count)
@@ -146,7 +166,9 @@ static bool is_possible(struct saving *s)
 	for (va = 0; window_next_pinned(&m->window, &va, &len, &placed); va += len)
 		if (placed)
 			return refuse(s, "it has managed memory that moves");
-	return are_handles_kept(s) && is_memory_kept(s);
+	return are_handles_kept(s) && is_memory_kept(s) &&
+	       are_objects_kept(s, KEPT_TEXTURE, "a texture") &&
+	       are_objects_kept(s, KEPT_SURFACE, "a surface");
 }
 
 /* ---- the commands ---- */
@@ -190,7 +212,7 @@ static bool write_record(struct saving *s, const struct kept_record *r)
 	if (r->cmd.op == QCU_OP_MODULE_LOAD)
 		return write_module(s, r);
 	mir_kept_name(&r->cmd, &name);
-	if (name.kind != KEPT_MEMORY)
+	if (name.kind != KEPT_MEMORY && name.kind != KEPT_TEXTURE && name.kind != KEPT_SURFACE)
 		return write_command(s, &r->cmd, r->data, r->len, NULL, 0);
 	p.addr = name.id;
 	mir_allocation_at(s->m, p.addr, &p.size, &p.dev);
@@ -219,8 +241,8 @@ static int compare_numbers(const void *a, const void *b)
 	return (*x)->number < (*y)->number ? -1 : (*x)->number > (*y)->number;
 }
 
-/* All commands about objects of these kinds, in their order. */
-static bool write_records(struct saving *s, unsigned int first, unsigned int end)
+/* All commands about objects of these kinds, bits, in their order. */
+static bool write_records(struct saving *s, unsigned int kinds)
 {
 	const struct kept_record **all = NULL, *r;
 	size_t count = 0, room = 0, i;
@@ -228,7 +250,9 @@ static bool write_records(struct saving *s, unsigned int first, unsigned int end
 	unsigned int kind;
 	bool ok = true;
 
-	for (kind = first; kind < end; kind++) {
+	for (kind = 0; kind < KEPT_KINDS; kind++) {
+		if (!(kinds & 1u << kind))
+			continue;
 		TAILQ_FOREACH(o, &s->m->kept.objects[kind], link)
 		{
 			if (!is_alive(s->m, o))
@@ -321,6 +345,65 @@ static bool write_variables(struct saving *s, const struct handle *h)
 	return ok;
 }
 
+/* Rows of one slice. piece has room for them. */
+static bool write_rows(struct saving *s, const struct handle *h, struct qCUcmd *cmd, uint8_t *piece)
+{
+	const struct be_ops *ops = s->m->cfg.ops;
+	struct be_stream *stream = ops->stream_legacy(s->m->be, h->device);
+	const struct qcu_array_write *w = &cmd->array_write;
+	const struct be_box box = {
+		.src = {.array = h->array, .level = w->level, .y = w->y, .z = w->z},
+		.dst = {.addr = (uintptr_t)piece,
+			.pitch = w->pitch,
+			.rows = w->height,
+			.host = true},
+		.width = w->width,
+		.height = w->height,
+		.depth = 1,
+	};
+
+	if (ops->copy_box(s->m->be, &box, stream) || ops->stream_sync(s->m->be, stream))
+		return refuse(s, "an array cannot be read");
+	return write_command(s, cmd, piece, w->buf.len, NULL, 0);
+}
+
+static bool write_level(struct saving *s, const struct handle *h, struct qCUcmd *cmd)
+{
+	struct qcu_array_write *w = &cmd->array_write;
+	uint32_t size[3], most;
+	uint8_t *piece;
+	bool ok;
+
+	be_array_extent(&h->desc, w->level, size);
+	w->width = w->pitch = size[0] * be_array_elem(&h->desc);
+	most = w->width < STREAM_PIECE ? (uint32_t)STREAM_PIECE / w->width : 1;
+	piece = malloc((size_t)most * w->width);
+	ok = piece || refuse(s, "there is no memory");
+	for (w->z = 0; w->z < size[2] && ok; w->z++) {
+		for (w->y = 0; w->y < size[1] && ok; w->y += w->height) {
+			w->height = size[1] - w->y < most ? size[1] - w->y : most;
+			w->buf.len = (uint64_t)w->height * w->width;
+			ok = write_rows(s, h, cmd, piece);
+		}
+	}
+	free(piece);
+	return ok;
+}
+
+static bool write_array(struct saving *s, uint32_t id, const struct handle *h)
+{
+	struct qCUcmd cmd = {.op = QCU_OP_ARRAY_WRITE, .device = (uint8_t)h->device};
+	struct qcu_array_write *w = &cmd.array_write;
+	bool ok = true;
+
+	w->array = id;
+	w->flags = QCU_COPY_SYNC;
+	do {
+		ok = write_level(s, h, &cmd);
+	} while (ok && ++w->level < h->desc.levels);
+	return ok;
+}
+
 static bool write_event(struct saving *s, uint32_t id, const struct handle *h)
 {
 	struct stream_entry e = {.what = STREAM_RECORDED};
@@ -340,7 +423,9 @@ static bool write_of_handles(struct saving *s, enum handle_kind kind)
 	uint32_t id;
 
 	for (id = QCU_ID_FIRST; ok && (h = handles_next(&s->m->handles, kind, &id)); id++) {
-		ok = kind == HANDLE_MODULE ? write_variables(s, h) : write_event(s, id, h);
+		ok = kind == HANDLE_MODULE  ? write_variables(s, h)
+		     : kind == HANDLE_ARRAY ? write_array(s, id, h)
+					    : write_event(s, id, h);
 		handles_put(&s->m->handles, h);
 	}
 	return ok;
@@ -438,8 +523,9 @@ bool mir_save(struct mirror *m, int fd, unsigned int wait_ms, char *why, size_t 
 	if (!wait_until_idle(&s, wait_ms) || !is_possible(&s))
 		return false;
 	mir_watches_end(m);
-	return write_head(&s) && write_records(&s, KEPT_MAP, KEPT_PAGE) && write_pinned(&s) &&
-	       write_records(&s, KEPT_PAGE, KEPT_SETTING) &&
-	       write_records(&s, KEPT_SETTING, KEPT_KINDS) && write_records(&s, 0, KEPT_MAP) &&
-	       write_contents(&s) && write_end(&s);
+	return write_head(&s) && write_records(&s, BIT(KEPT_MAP)) && write_pinned(&s) &&
+	       write_records(&s, BIT(KEPT_PAGE) | BIT(KEPT_SETTING)) &&
+	       write_records(&s, FIRST_KINDS) && write_contents(&s) &&
+	       write_records(&s, BIT(HANDLE_ARRAY)) && write_of_handles(&s, HANDLE_ARRAY) &&
+	       write_records(&s, BIT(KEPT_TEXTURE) | BIT(KEPT_SURFACE)) && write_end(&s);
 }

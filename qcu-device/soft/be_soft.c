@@ -246,6 +246,10 @@ void soft_want(struct be *be, const struct be_place *places, size_t count)
 {
 	unsigned int i;
 
+	pthread_mutex_lock(&be->images.lock);
+	be->images.wanted = places;
+	be->images.wanted_count = count;
+	pthread_mutex_unlock(&be->images.lock);
 	for (i = 0; i < be->gpus; i++)
 		soft_mem_want(&be->dev[i].mem, places, count);
 }

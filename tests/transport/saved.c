@@ -21,20 +21,21 @@
 
 static pthread_rwlock_t sending = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static uint64_t every;	  /* 0: never */
-static unsigned int left; /* how often yet; under `sending` */
+static bool wanted;
+static unsigned int left;	   /* how often yet; under `sending` */
+static _Atomic uint64_t every = 2; /* before one command in so many */
 static uint64_t random_state;
 
 static void read_settings(void)
 {
 	const char *text = getenv("QCU_LOOPBACK_SAVE");
-	unsigned long long seed, n;
-	unsigned int most;
+	unsigned long long seed;
+	unsigned int times;
 
-	if (text && sscanf(text, "%llu:%llu:%u", &seed, &n, &most) == 3) {
+	if (text && sscanf(text, "%llu:%u", &seed, &times) == 2) {
 		random_state = seed * 0x9e3779b97f4a7c15u + 1;
-		every = n;
-		left = most;
+		wanted = true;
+		left = times;
 	}
 }
 
@@ -65,13 +66,13 @@ static void note(const char *what, const char *why)
 void saved_enter(void)
 {
 	pthread_once(&once, read_settings);
-	if (every)
+	if (wanted)
 		pthread_rwlock_rdlock(&sending);
 }
 
 void saved_leave(void)
 {
-	if (every)
+	if (wanted)
 		pthread_rwlock_unlock(&sending);
 }
 
@@ -109,7 +110,7 @@ void saved_try(struct mirror **mirror, const struct mir_config *cfg)
 	int fd;
 
 	pthread_once(&once, read_settings);
-	if (!every || next_random() % every || !__atomic_load_n(&left, __ATOMIC_RELAXED))
+	if (!wanted || next_random() % every)
 		return;
 	fd = memfd_create("session", MFD_CLOEXEC);
 	if (fd < 0)
@@ -117,6 +118,7 @@ void saved_try(struct mirror **mirror, const struct mir_config *cfg)
 	if (!pthread_rwlock_wrlock(&sending)) {
 		if (*mirror && left) {
 			left--;
+			every *= 2;
 			move(mirror, cfg, fd);
 		}
 		pthread_rwlock_unlock(&sending);

@@ -2,7 +2,8 @@
 /*
  * Saves the session at random moments, and goes on in a fresh mirror:
  *
- * - QCU_LOOPBACK_SAVE=SEED:N:TIMES: before each command, with a chance of one in N, so many times.
+ * - QCU_LOOPBACK_SAVE=SEED:TIMES: before a command, so many times. The chance is one in two first,
+ *   and half as much after each time, so that it happens in short and in long programs.
  * - QCU_LOOPBACK_SAVED=FILE: gets a line for each time: "saved", or "refused: " and why.
  */
 #ifndef QCU_TEST_SAVED_H

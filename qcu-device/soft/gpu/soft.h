@@ -302,7 +302,9 @@ struct soft_images {
 	pthread_mutex_t lock;
 	_Atomic(struct soft_image *) *slots;
 	uint32_t next;
-	uint32_t made; /* counts objects, so that a number is used again late */
+	uint32_t made;		       /* counts objects, so that a number is used again late */
+	const struct be_place *wanted; /* its address is the next number; NULL: any number */
+	size_t wanted_count;
 };
 
 bool soft_images_init(struct soft_images *t);

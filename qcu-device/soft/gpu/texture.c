@@ -61,11 +61,34 @@ const struct ptx_image *soft_env_image(void *ctx, uint64_t number)
 	return i && i->dev == d->index ? &i->img : NULL;
 }
 
+/* Gives the object the number that is wanted, if it is free. The lock is held. */
+static int add_wanted(struct soft_images *t, struct soft_image *image, uint64_t *number)
+{
+	uint64_t wanted = t->wanted_count ? t->wanted->addr : 0;
+
+	if (!(wanted % SLOTS) || wanted / SLOTS > UINT32_MAX || !(wanted / SLOTS) ||
+	    atomic_load(&t->slots[wanted % SLOTS]))
+		return QCU_ERR_MemoryAllocation;
+	if (t->made < wanted / SLOTS)
+		t->made = (uint32_t)(wanted / SLOTS);
+	image->number = *number = wanted;
+	atomic_store(&t->slots[wanted % SLOTS], image);
+	return QCU_ERR_Success;
+}
+
 static int add_image_object(struct soft_images *t, struct soft_image *image, uint64_t *number)
 {
 	uint32_t tries;
+	int rc;
 
 	pthread_mutex_lock(&t->lock);
+	if (t->wanted) {
+		rc = add_wanted(t, image, number);
+		pthread_mutex_unlock(&t->lock);
+		if (rc)
+			free(image);
+		return rc;
+	}
 	for (tries = 1; tries < SLOTS; tries++) {
 		uint32_t slot = t->next;
 
