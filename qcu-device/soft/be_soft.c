@@ -236,9 +236,13 @@ const char *soft_unsaved(struct be *be, bool *busy)
 		why = "the checks of its memory know what has been written";
 	if (!why && soft_modules_unplaced(be))
 		why = "a module's variables have no memory after a reset of the device";
-	for (i = 0; i < be->gpus && !why; i++)
+	for (i = 0; i < be->gpus && !why; i++) {
 		if (!soft_modules_only(be, i))
 			why = "kernels have memory from malloc()";
+		/* As in the child of a process that has a GPU of its own, which only tests do. */
+		if (!soft_mem_usual(&be->dev[i].mem))
+			why = "the memory of its GPU is not at the usual addresses";
+	}
 	return why;
 }
 

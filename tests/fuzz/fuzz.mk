@@ -2,7 +2,7 @@
 # Fuzz targets: tests/fuzz/fuzz_NAME.c. `make fuzz` links them with libFuzzer (clang). The tests link
 # them with replay.c, which gives them the saved corpus. Adds to: FUZZ_TARGETS.
 
-FUZZ_TARGETS := ptx fatbin image mirror elf broker letters state
+FUZZ_TARGETS := ptx fatbin image mirror elf broker letters state saved
 FUZZ := $(B)/tests/fuzz
 FUZZ_MUTATE := $(FUZZ)/mutate_ptx.o
 
@@ -10,6 +10,7 @@ fuzz_ptx_OBJS := $(FUZZ)/images.o $(PTX_SRCS:%.c=$(B)/%.o)
 fuzz_fatbin_OBJS := $(FUZZ)/fatbin.o $(SOFT_LIB)
 fuzz_image_OBJS := $(FUZZ)/fatbin.o $(SOFT_LIB)
 fuzz_mirror_OBJS := $(FUZZ)/choose.o $(FUZZ)/recorded.o $(MIRROR_LIB) $(SOFT_LIB)
+fuzz_saved_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 fuzz_elf_OBJS := $(LOADER_FIND) $(LOADER)/gpus.o $(B)/qcu-library/driver_api/link_host.o
 fuzz_broker_OBJS := $(addprefix $(B)/qcu-device/turns/,broker.o room.o turns.o) $(B)/qcu-device/base/spin.o
 fuzz_letters_OBJS := $(B)/qcu-device/backend/pass.o $(B)/qcu-device/host/passes.o

@@ -12,12 +12,12 @@ build=$1 seeds=$2 record=$3 programs=$4
 shift 4
 seconds=${FUZZ_SECONDS:-60}
 corpus=$(dirname "$0")/corpus
-[ $# -gt 0 ] || set -- ptx fatbin image mirror elf broker letters state
+[ $# -gt 0 ] || set -- ptx fatbin image mirror elf broker letters state saved
 
 # The seeds: the fat binaries and PTX that nvcc has put into our test programs.
 rm -rf "$build/seeds"
 mkdir -p "$build/seeds/fatbin" "$build/seeds/ptx" "$build/seeds/image" "$build/seeds/mirror" "$build/seeds/elf" \
-	"$build/seeds/broker" "$build/seeds/letters" "$build/seeds/state"
+	"$build/seeds/broker" "$build/seeds/letters" "$build/seeds/state" "$build/seeds/saved"
 for program in "$programs"/* "$programs"-O0/*; do
 	if ! [ -f "$program" ] || ! [ -x "$program" ]; then
 		continue
@@ -45,7 +45,7 @@ for target; do
 	ptx) max=12800 ;;
 	fatbin | image) max=24576 ;;
 	elf) max=49152 ;;
-	mirror) max=16384 ;;
+	mirror | saved) max=16384 ;;
 	broker | letters) max=1024 ;;
 	state) max=4096 ;;
 	esac

@@ -320,6 +320,11 @@ static bool arena_free(struct soft_mem *m, uint64_t addr, uint32_t tag)
 	return found;
 }
 
+bool soft_mem_usual(const struct soft_mem *m)
+{
+	return m->base == ARENA_HINT + m->index * ARENA_STRIDE;
+}
+
 uint64_t soft_mem_variables(struct soft_mem *m)
 {
 	struct soft_range r;

@@ -161,6 +161,8 @@ void soft_phys_give(struct soft_mem *m, uint64_t addr);
 
 /* The next allocations get these addresses, or fail. NULL: any addresses. */
 void soft_mem_want(struct soft_mem *m, const struct be_place *places, size_t count);
+/* Is the memory where that of a fresh device would be? */
+bool soft_mem_usual(const struct soft_mem *m);
 /* How many bytes are taken as memory for variables. */
 uint64_t soft_mem_variables(struct soft_mem *m);
 

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Fuzzes what makes a session of a saved one (mirror/restore.c): a stream of anything. Sums are not
+ * looked at, because a fuzzer does not find them. Of the guest's memory the stream can name only
+ * what is there. A session that has been made is saved again, and that must work.
+ */
+#define _GNU_SOURCE /* memfd_create */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "qcu-device/memory/guestmem.h"
+#include "qcu-device/mirror/save.h"
+#include "qcu-device/mirror/stream.h"
+#include "tests/fuzz/fuzz.h"
+
+#define RAM_BYTES ((size_t)1 << 20)
+
+static struct guestmem mem;
+
+static int file_of(const uint8_t *data, size_t size)
+{
+	int fd = memfd_create("session", MFD_CLOEXEC);
+
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size || lseek(fd, 0, SEEK_SET))
+		abort();
+	return fd;
+}
+
+static void add_ram(void)
+{
+	void *ram =
+		mmap(NULL, RAM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (ram == MAP_FAILED || guestmem_add(&mem, 0, RAM_BYTES, ram))
+		abort();
+}
+
+FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct mir_config cfg = {
+		.ops = &be_soft,
+		.options = {.vram = 16u << 20, .gpus = 1, .threads = 1},
+		.mem = &mem,
+		.session = 1,
+	};
+	int from = file_of(data, size), to = file_of(NULL, 0);
+	char why[256] = "";
+	struct mirror *m;
+
+	if (!mem.count)
+		add_ram();
+	if (mir_create(&m, &cfg))
+		abort();
+	if (!mir_restore_unsummed(m, from, why, sizeof(why))) {
+		if (!why[0])
+			abort();
+	} else if (!mir_save(m, to, 10000, why, sizeof(why)) && !why[0]) {
+		abort();
+	}
+	mir_destroy(m);
+	close(from);
+	close(to);
+	return 0;
+}
+
+/* Where each entry of the stream begins; returns how many there are. */
+static size_t find_entries(const uint8_t *data, size_t size, size_t *at, size_t max)
+{
+	size_t next = sizeof(struct stream_head), count = 0;
+	struct stream_entry e;
+
+	while (count < max && next <= size && size - next >= sizeof(e)) {
+		memcpy(&e, data + next, sizeof(e));
+		if (e.len > size || e.places > size)
+			break;
+		at[count++] = next;
+		next += sizeof(e) + e.len + e.places * sizeof(struct be_place) + sizeof(uint64_t);
+	}
+	return count;
+}
+
+/* Half of the time the bytes of one entry's record change, its numbers above all. */
+FUZZ_ENTRY size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned int seed)
+{
+	static const uint64_t numbers[] = {
+		0,	    1,		2,	    4095,	4096,	    0xffff,	   0x10000,
+		1ull << 20, UINT32_MAX, 1ull << 32, 1ull << 47, UINT64_MAX, 0x300000000000};
+	uint64_t random = seed, number;
+	size_t at[64], count = find_entries(data, size, at, 64), where;
+
+	if (!count || fuzz_random(&random, 2))
+		return LLVMFuzzerMutate(data, size, max);
+	number = numbers[fuzz_random(&random, sizeof(numbers) / sizeof(numbers[0]))];
+	where = at[fuzz_random(&random, (uint32_t)count)] +
+		4 * fuzz_random(&random, sizeof(struct stream_entry) / 4 - 2);
+	memcpy(data + where, &number, fuzz_random(&random, 2) ? 4 : 8);
+	return size;
+}

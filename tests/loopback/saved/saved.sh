@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Programs whose session is saved and made again in a fresh mirror at random moments (tests/transport/saved.h) print the
+# same and end as without. Numbers in their output may differ: most programs print times. What is refused is counted by its
+# sentence.
+#
+#	tests/loopback/saved/saved.sh BUILD SEED [PROGRAM]...
+#	tests/loopback/saved/saved.sh BUILD ROUNDS-rounds	all programs, with seeds from 1 on, until so many were saved
+set -euo pipefail
+build=$1 seed=$2
+shift 2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export LD_LIBRARY_PATH=$PWD/$build/loopback
+export QCU_LOOPBACK_SHARED=$work/shared
+failed=0 saved=0
+
+# One or more of each kind of object, threads, printed text, forks.
+day=(array_copies async_copies barrier_votes constant_tables cooperative_grid device_limits driver_streams driver_modules dynamic_shared
+	fork_child host_functions host_register last_block launch_errors legacy_order managed_variables many_small matmul
+	memory_pools memset mipmap multi_thread per_thread_streams pinned_zero_copy pitched_copies printf_formats printf_kernel
+	queries reduction stream_attributes surface_write symbols texture_2d vector_add)
+
+# Addresses, and numbers.
+same() {
+	sed -E 's/0x[0-9a-f]+/P/g; s/[0-9]+(\.[0-9]+)?(e[-+][0-9]+)?/N/g' "$1"
+}
+
+# run NAME: without, once, and with.
+run() {
+	local program=$build/tests/guest/$1 rc=0 as=0
+	[ -e "$work/$1.as" ] || {
+		timeout 100 "$program" >"$work/$1.plain" 2>&1 </dev/null || as=$?
+		echo "$as" >"$work/$1.as"
+	}
+	: >"$work/log"
+	QCU_LOOPBACK_SAVE=$seed:8 QCU_LOOPBACK_SAVED=$work/log timeout 100 "$program" >"$work/out" 2>&1 </dev/null || rc=$?
+	cat "$work/log" >>"$work/all"
+	saved=$((saved + $(grep -c '^saved' "$work/log" || true)))
+	if [ "$rc" != "$(cat "$work/$1.as")" ] || ! diff <(same "$work/$1.plain") <(same "$work/out") >"$work/diff"; then
+		failed=1
+		printf '%s, seed %s: ended with %s, not %s\n' "$1" "$seed" "$rc" "$(cat "$work/$1.as")"
+		cat "$work/diff" "$work/log"
+	fi
+}
+
+case $seed in
+*-rounds)
+	rounds=${seed%-rounds}
+	mapfile -t day < <(sed -n 's,^loopback guest/\([a-z0-9_]*\) .*,\1,p' "$build/tests/list" | grep -v '^nccl_\|^crash$')
+	for ((seed = 1; saved < rounds && !failed; seed++)); do
+		for name in "${day[@]}"; do
+			[ ! -e "$build/tests/guest/$name" ] || run "$name"
+		done
+	done
+	;;
+*)
+	[ $# -eq 0 ] || day=("$@")
+	for name in "${day[@]}"; do
+		run "$name"
+	done
+	;;
+esac
+sort "$work/all" | uniq -c | sort -rn
+[ "$saved" -gt 0 ] || {
+	echo "nothing was saved"
+	failed=1
+}
+exit $failed
