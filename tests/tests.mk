@@ -287,6 +287,8 @@ $(if $(SAN),,$(foreach t,idle guaranteed turns killed forged steps,loopback shar
 $(if $(SAN),,loopback share/memory_full nightly python3 tests/loopback/share/memory.py $(B) full;)
 $(if $(SAN),,loopback share/memory_steps_long nightly env QCU_MEMORY_STEPS=500 python3 tests/loopback/share/memory.py $(B) steps;)
 $(foreach t,vector_add array_copies async_copies mem_semantics graph_memory,$(if $(filter $(t),$(LOOPBACK_PROGRAMS)),loopback guest/$(t)-evicted test env QCU_LOOPBACK_EVICT=20 $(B)/tests/guest/$(t);))
+$(if $(SAN),,loopback saved test tests/loopback/saved/saved.sh $(B) 1;)
+$(if $(SAN),,loopback saved_often nightly tests/loopback/saved/saved.sh $(B) 500-rounds;)
 loopback guest/ipc_killed-event test $(B)/tests/guest/ipc_killed event;
 loopback guest/mixed_apis-driver test $(B)/tests/guest/mixed_apis driver;
 $(foreach n,0 1 2 3,loopback guest/illegal_access-$(n) test $(B)/tests/guest/illegal_access $(n);)

@@ -12,7 +12,7 @@
 
 #include "qcu-device/mirror/keeping.h"
 #include "qcu-device/mirror/save.h"
-#include "qcu-device/mirror/stream.h"
+#include "qcu-device/mirror/snapshot.h"
 
 #define PAUSE_NS 200000
 
@@ -25,7 +25,7 @@
 
 struct saving {
 	struct mirror *m;
-	struct stream to;
+	struct snapshot to;
 	char *why;
 	size_t size;
 };
@@ -173,16 +173,17 @@ static bool is_possible(struct saving *s)
 
 /* ---- the commands ---- */
 
-static bool write_entry(struct saving *s, struct stream_entry *e, const void *data,
+static bool write_entry(struct saving *s, struct snapshot_entry *e, const void *data,
 			const struct be_place *places)
 {
-	return stream_write(&s->to, e, data, places) || refuse(s, "the file cannot be written");
+	return snapshot_write(&s->to, e, data, places) || refuse(s, "the file cannot be written");
 }
 
 static bool write_command(struct saving *s, const struct qCUcmd *cmd, const void *data, size_t len,
 			  const struct be_place *places, uint32_t count)
 {
-	struct stream_entry e = {.what = STREAM_COMMAND, .len = len, .places = count, .cmd = *cmd};
+	struct snapshot_entry e = {
+		.what = SNAPSHOT_COMMAND, .len = len, .places = count, .cmd = *cmd};
 
 	return write_entry(s, &e, data, places);
 }
@@ -309,12 +310,12 @@ static bool write_memory(struct saving *s, const struct be_place *p, bool zeros)
 	const struct be_ops *ops = s->m->cfg.ops;
 	struct be_stream *stream = ops->stream_legacy(s->m->be, p->dev);
 	struct qCUcmd cmd = {.op = QCU_OP_COPY_H2D, .device = (uint8_t)p->dev, .flags = QCU_F_SEGS};
-	uint8_t *piece = malloc(STREAM_PIECE);
+	uint8_t *piece = malloc(SNAPSHOT_PIECE);
 	uint64_t at = 0, len;
 	bool ok = piece || refuse(s, "there is no memory");
 
 	for (; at < p->size && ok; at += len) {
-		len = p->size - at < STREAM_PIECE ? p->size - at : STREAM_PIECE;
+		len = p->size - at < SNAPSHOT_PIECE ? p->size - at : SNAPSHOT_PIECE;
 		if (ops->copy_d2h(s->m->be, piece, p->addr + at, len, stream) ||
 		    ops->stream_sync(s->m->be, stream)) {
 			ok = refuse(s, "its memory cannot be read");
@@ -376,7 +377,7 @@ static bool write_level(struct saving *s, const struct handle *h, struct qCUcmd 
 
 	be_array_extent(&h->desc, w->level, size);
 	w->width = w->pitch = size[0] * be_array_elem(&h->desc);
-	most = w->width < STREAM_PIECE ? (uint32_t)STREAM_PIECE / w->width : 1;
+	most = w->width < SNAPSHOT_PIECE ? (uint32_t)SNAPSHOT_PIECE / w->width : 1;
 	piece = malloc((size_t)most * w->width);
 	ok = piece || refuse(s, "there is no memory");
 	for (w->z = 0; w->z < size[2] && ok; w->z++) {
@@ -406,7 +407,7 @@ static bool write_array(struct saving *s, uint32_t id, const struct handle *h)
 
 static bool write_event(struct saving *s, uint32_t id, const struct handle *h)
 {
-	struct stream_entry e = {.what = STREAM_RECORDED};
+	struct snapshot_entry e = {.what = SNAPSHOT_RECORDED};
 
 	if (s->m->cfg.ops->event_age(s->m->be, h->event, false, &e.age))
 		return true;
@@ -470,8 +471,8 @@ static bool take_text(struct saving *s, struct text *t)
 
 static bool write_text(struct saving *s, const struct text *t)
 {
-	struct stream_entry e = {.what = t->assertion ? STREAM_ASSERTED : STREAM_PRINTED,
-				 .len = t->len};
+	struct snapshot_entry e = {.what = t->assertion ? SNAPSHOT_ASSERTED : SNAPSHOT_PRINTED,
+				   .len = t->len};
 
 	return !t->len || write_entry(s, &e, t->text, NULL);
 }
@@ -479,7 +480,7 @@ static bool write_text(struct saving *s, const struct text *t)
 /* The mirror's own text stays in the mirror, too: it is told once. */
 static bool write_refusal(struct saving *s)
 {
-	struct stream_entry e = {.what = STREAM_ASSERTED, .len = strlen(s->m->refusal)};
+	struct snapshot_entry e = {.what = SNAPSHOT_ASSERTED, .len = strlen(s->m->refusal)};
 
 	return !e.len || write_entry(s, &e, s->m->refusal, NULL);
 }
@@ -488,7 +489,7 @@ static bool write_refusal(struct saving *s)
 static bool write_end(struct saving *s)
 {
 	struct text out = {0}, err = {.assertion = true};
-	struct stream_entry end = {.what = STREAM_END};
+	struct snapshot_entry end = {.what = SNAPSHOT_END};
 	bool ok = take_text(s, &out) && take_text(s, &err) && write_refusal(s) &&
 		  write_text(s, &out) && write_text(s, &err) && write_entry(s, &end, NULL, NULL);
 
@@ -503,13 +504,13 @@ static bool write_end(struct saving *s)
 
 static bool write_head(struct saving *s)
 {
-	struct stream_head head = {.magic = STREAM_MAGIC,
-				   .format = STREAM_FORMAT,
-				   .wire = QCU_WIRE_VERSION,
-				   .devices = s->m->devices};
+	struct snapshot_head head = {.magic = SNAPSHOT_MAGIC,
+				     .format = SNAPSHOT_FORMAT,
+				     .wire = QCU_WIRE_VERSION,
+				     .devices = s->m->devices};
 
 	snprintf(head.backend, sizeof(head.backend), "%s", s->m->cfg.ops->name);
-	return stream_write_head(&s->to, &head) || refuse(s, "the file cannot be written");
+	return snapshot_write_head(&s->to, &head) || refuse(s, "the file cannot be written");
 }
 
 bool mir_save(struct mirror *m, int fd, unsigned int wait_ms, char *why, size_t size)

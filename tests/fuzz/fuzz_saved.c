@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Fuzzes what makes a session of a saved one (mirror/restore.c): a stream of anything. Sums are not
- * looked at, because a fuzzer does not find them. Of the guest's memory the stream can name only
- * what is there. A session that has been made is saved again, and that must work.
+ * Fuzzes what makes a session of a saved one (mirror/restore.c): a snapshot of anything. Sums are
+ * not looked at, because a fuzzer does not find them. Of the guest's memory the snapshot can name
+ * only what is there. A session that has been made is saved again, and that must work.
  */
 #define _GNU_SOURCE /* memfd_create */
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #include "qcu-device/memory/guestmem.h"
 #include "qcu-device/mirror/save.h"
-#include "qcu-device/mirror/stream.h"
+#include "qcu-device/mirror/snapshot.h"
 #include "tests/fuzz/fuzz.h"
 
 #define RAM_BYTES ((size_t)1 << 20)
@@ -65,11 +65,11 @@ FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	return 0;
 }
 
-/* Where each entry of the stream begins; returns how many there are. */
+/* Where each entry of the snapshot begins; returns how many there are. */
 static size_t find_entries(const uint8_t *data, size_t size, size_t *at, size_t max)
 {
-	size_t next = sizeof(struct stream_head), count = 0;
-	struct stream_entry e;
+	size_t next = sizeof(struct snapshot_head), count = 0;
+	struct snapshot_entry e;
 
 	while (count < max && next <= size && size - next >= sizeof(e)) {
 		memcpy(&e, data + next, sizeof(e));
@@ -94,7 +94,7 @@ FUZZ_ENTRY size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max
 		return LLVMFuzzerMutate(data, size, max);
 	number = numbers[fuzz_random(&random, sizeof(numbers) / sizeof(numbers[0]))];
 	where = at[fuzz_random(&random, (uint32_t)count)] +
-		4 * fuzz_random(&random, sizeof(struct stream_entry) / 4 - 2);
+		4 * fuzz_random(&random, sizeof(struct snapshot_entry) / 4 - 2);
 	memcpy(data + where, &number, fuzz_random(&random, 2) ? 4 : 8);
 	return size;
 }

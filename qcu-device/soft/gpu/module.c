@@ -217,12 +217,12 @@ static int read_image(struct be_module *m, const void *image, size_t len, struct
 	return err;
 }
 
-/* Its variables are made when they are needed, or settled: before that, some may get bound. */
+/* Its variables are made when they are needed, or settled: before that, some, or all, get bound. */
 static int want_places(struct be_module *m)
 {
 	const struct soft_mem *mem = &m->be->dev[0].mem;
 
-	m->places = calloc(mem->wanted_count, sizeof(*m->places));
+	m->places = calloc(mem->wanted_count + 1, sizeof(*m->places));
 	if (!m->places)
 		return QCU_ERR_MemoryAllocation;
 	m->place_count = mem->wanted_count;
@@ -258,7 +258,7 @@ int soft_module_load(struct be *be, const void *image, size_t len, struct be_jit
 	if (max_regs && (!m->max_regs || m->max_regs > max_regs))
 		m->max_regs = max_regs;
 	if (!err)
-		err = be->dev[0].mem.wanted_count ? want_places(m) : translate_for(m, 0, jit);
+		err = be->dev[0].mem.wanted ? want_places(m) : translate_for(m, 0, jit);
 	if (err) {
 		free_module(m);
 		return err;
@@ -348,7 +348,7 @@ static int any_device(struct be_module *m, unsigned int *dev)
 			return QCU_ERR_Success;
 		}
 	}
-	*dev = m->places && m->places[0].dev < m->be->gpus ? m->places[0].dev : 0;
+	*dev = m->place_count && m->places[0].dev < m->be->gpus ? m->places[0].dev : 0;
 	return translate(m, *dev);
 }
 
@@ -548,10 +548,12 @@ size_t soft_module_places(struct be *be, struct be_module *m, struct be_place *p
 
 int soft_module_settle(struct be *be, struct be_module *m)
 {
-	int err = QCU_ERR_Success;
+	unsigned int any;
 	size_t i;
+	int err;
 
 	pthread_mutex_lock(&m->lock);
+	err = m->places ? any_device(m, &any) : QCU_ERR_Success;
 	for (i = 0; i < m->place_count && !err; i++)
 		err = m->places[i].dev < be->gpus ? translate(m, m->places[i].dev)
 						  : (int)QCU_ERR_InvalidDevice;

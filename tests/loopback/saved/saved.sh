@@ -6,7 +6,7 @@
 # sentence.
 #
 #	tests/loopback/saved/saved.sh BUILD SEED [PROGRAM]...
-#	tests/loopback/saved/saved.sh BUILD ROUNDS-rounds	all programs, with seeds from 1 on, until so many were saved
+#	tests/loopback/saved/saved.sh BUILD N-rounds	all programs in any order, from any seed on, until N sessions were saved
 set -euo pipefail
 build=$1 seed=$2
 shift 2
@@ -22,9 +22,9 @@ day=(array_copies async_copies barrier_votes constant_tables cooperative_grid de
 	memory_pools memset mipmap multi_thread per_thread_streams pinned_zero_copy pitched_copies printf_formats printf_kernel
 	queries reduction stream_attributes surface_write symbols texture_2d vector_add)
 
-# Addresses, and numbers.
+# Without addresses, numbers, and how wide they are.
 same() {
-	sed -E 's/0x[0-9a-f]+/P/g; s/[0-9]+(\.[0-9]+)?(e[-+][0-9]+)?/N/g' "$1"
+	sed -E 's/0x[0-9a-f]+/P/g; s/[0-9]+(\.[0-9]+)?(e[-+][0-9]+)?/N/g; s/ +/ /g' "$1"
 }
 
 # run NAME: without, once, and with.
@@ -49,10 +49,11 @@ case $seed in
 *-rounds)
 	rounds=${seed%-rounds}
 	mapfile -t day < <(sed -n 's,^loopback guest/\([a-z0-9_]*\) .*,\1,p' "$build/tests/list" | grep -v '^nccl_\|^crash$')
-	for ((seed = 1; saved < rounds && !failed; seed++)); do
-		for name in "${day[@]}"; do
-			[ ! -e "$build/tests/guest/$name" ] || run "$name"
-		done
+	for ((seed = RANDOM; saved < rounds && !failed; seed++)); do
+		echo "seed $seed"
+		while read -r name; do
+			[ "$saved" -ge "$rounds" ] || [ ! -e "$build/tests/guest/$name" ] || run "$name"
+		done < <(printf '%s\n' "${day[@]}" | sort -R)
 	done
 	;;
 *)

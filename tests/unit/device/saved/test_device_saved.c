@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Sessions that are saved and made again: streams that are cut off, damaged, in a wrong order or no
- * streams at all, commands that none may have; then a session with something of each kind.
+ * Sessions that are saved and made again: snapshots that are cut off, damaged, in a wrong order or
+ * no snapshots at all, commands that none may have; then a session with something of each kind.
  */
 #include "tests/unit/device/saved/test_device_saved.h"
 
 static uint8_t *good;
 static size_t good_size;
 
-/* Each entry of the good stream: where it begins. The last number is its size. */
+/* Where each entry of the good one begins. The last number is its size. */
 static size_t begins[200], entries;
 
 static void find_entries(void)
 {
-	struct stream_entry e;
-	size_t at = sizeof(struct stream_head);
+	struct snapshot_entry e;
+	size_t at = sizeof(struct snapshot_head);
 
 	for (entries = 0; at < good_size; entries++) {
 		assert_true(entries + 1 < sizeof(begins) / sizeof(begins[0]));
@@ -54,7 +54,7 @@ static void cut_off(void **state)
 
 	(void)state;
 	refused(good, 0);
-	refused(good, sizeof(struct stream_head) - 1);
+	refused(good, sizeof(struct snapshot_head) - 1);
 	for (i = 0; i < entries; i++) {
 		refused(good, begins[i]);
 		refused(good, begins[i] + 1);
@@ -105,21 +105,21 @@ static void wrong_order(void **state)
 	free(other);
 }
 
-/* A stream of one entry. */
-static void refused_entry(struct stream_entry e, const void *data, const struct be_place *places,
+/* A snapshot of one entry. */
+static void refused_entry(struct snapshot_entry e, const void *data, const struct be_place *places,
 			  const char *because)
 {
-	struct stream_head head = {.magic = STREAM_MAGIC,
-				   .format = STREAM_FORMAT,
-				   .wire = QCU_WIRE_VERSION,
-				   .devices = 2,
-				   .backend = "soft"};
-	struct stream_entry last = {.what = STREAM_END};
-	struct stream s = {.fd = new_file()};
+	struct snapshot_head head = {.magic = SNAPSHOT_MAGIC,
+				     .format = SNAPSHOT_FORMAT,
+				     .wire = QCU_WIRE_VERSION,
+				     .devices = 2,
+				     .backend = "soft"};
+	struct snapshot_entry last = {.what = SNAPSHOT_END};
+	struct snapshot s = {.fd = new_file()};
 
-	assert_true(stream_write_head(&s, &head));
-	assert_true(stream_write(&s, &e, data, places));
-	assert_true(stream_write(&s, &last, NULL, NULL));
+	assert_true(snapshot_write_head(&s, &head));
+	assert_true(snapshot_write(&s, &e, data, places));
+	assert_true(snapshot_write(&s, &last, NULL, NULL));
 	lseek(s.fd, 0, SEEK_SET);
 	start_mirror();
 	why[0] = '\0';
@@ -130,7 +130,7 @@ static void refused_entry(struct stream_entry e, const void *data, const struct 
 	close(s.fd);
 }
 
-#define ENTRY(command) ((struct stream_entry){.what = STREAM_COMMAND, .cmd = (command)})
+#define ENTRY(command) ((struct snapshot_entry){.what = SNAPSHOT_COMMAND, .cmd = (command)})
 
 static void forbidden_commands(void **state)
 {
@@ -139,7 +139,7 @@ static void forbidden_commands(void **state)
 			      odd = {0x300000000001, 4096, 0, 0},
 			      foreign = {0x300000000000, 4096, 9, 0};
 	struct qCUcmd c = CMD(MALLOC, malloc, .size = 4096, .ptr = 0x1000);
-	struct stream_entry e;
+	struct snapshot_entry e;
 
 	(void)state;
 	refused_entry(ENTRY(CMD(DEVICE_RESET, device_reset)), NULL, NULL, "none of a saved");
@@ -149,7 +149,7 @@ static void forbidden_commands(void **state)
 	e = ENTRY(c);
 	e.cmd.op = 0xffff;
 	refused_entry(e, NULL, NULL, "none of a saved");
-	e = (struct stream_entry){.what = 99};
+	e = (struct snapshot_entry){.what = 99};
 	refused_entry(e, NULL, NULL, "of no kind");
 	/* Data where there is none, and of another length. */
 	e = ENTRY(c);
@@ -173,25 +173,25 @@ static void forbidden_commands(void **state)
 	e.cmd.device = 2;
 	refused_entry(e, NULL, NULL, "cannot be done again");
 	e = ENTRY(CMD(EVENT_RECORD, event_record, .event = 4));
-	e.what = STREAM_RECORDED;
+	e.what = SNAPSHOT_RECORDED;
 	refused_entry(e, NULL, NULL, "cannot be done again");
-	e.what = STREAM_COMMAND;
+	e.what = SNAPSHOT_COMMAND;
 	refused_entry(e, NULL, NULL, "none of a saved");
 }
 
 static void other_heads(void **state)
 {
-	struct stream_head head = {.magic = STREAM_MAGIC,
-				   .format = STREAM_FORMAT,
-				   .wire = QCU_WIRE_VERSION,
-				   .devices = 2,
-				   .backend = "soft"},
-			   bad;
+	struct snapshot_head head = {.magic = SNAPSHOT_MAGIC,
+				     .format = SNAPSHOT_FORMAT,
+				     .wire = QCU_WIRE_VERSION,
+				     .devices = 2,
+				     .backend = "soft"},
+			     bad;
 	unsigned int i;
 
 	(void)state;
 	for (i = 0; i < 5; i++) {
-		struct stream s = {.fd = new_file()};
+		struct snapshot s = {.fd = new_file()};
 
 		bad = head;
 		bad.magic ^= i == 0;
@@ -199,7 +199,7 @@ static void other_heads(void **state)
 		bad.wire += i == 2;
 		bad.devices += i == 3;
 		bad.backend[4] = i == 4 ? 'y' : 0;
-		assert_true(stream_write_head(&s, &bad));
+		assert_true(snapshot_write_head(&s, &bad));
 		lseek(s.fd, 0, SEEK_SET);
 		start_mirror();
 		assert_false(mir_restore(mirror, s.fd, why, sizeof(why)));

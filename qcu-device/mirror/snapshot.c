@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Reads and writes what stream.h describes. */
+/* Reads and writes what snapshot.h describes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "qcu-device/mirror/stream.h"
+#include "qcu-device/mirror/snapshot.h"
 
-_Static_assert(sizeof(struct stream_entry) == 96 && sizeof(struct stream_head) == 48, "no padding");
+_Static_assert(sizeof(struct snapshot_entry) == 96 && sizeof(struct snapshot_head) == 48,
+	       "no padding");
 
-static bool write_all(struct stream *s, const void *from, size_t len)
+static bool write_all(struct snapshot *s, const void *from, size_t len)
 {
 	const uint8_t *at = from;
 
@@ -26,7 +27,7 @@ static bool write_all(struct stream *s, const void *from, size_t len)
 	return !s->failed;
 }
 
-static bool read_all(struct stream *s, void *to, size_t len)
+static bool read_all(struct snapshot *s, void *to, size_t len)
 {
 	uint8_t *at = to;
 
@@ -43,8 +44,8 @@ static bool read_all(struct stream *s, void *to, size_t len)
 	return !s->failed;
 }
 
-/* Each step can be undone, so two streams that differ in one word never get the same sum. */
-static void add_to_sum(struct stream *s, const void *from, size_t len)
+/* Each step can be undone, so two snapshots that differ in one word never get the same sum. */
+static void add_to_sum(struct snapshot *s, const void *from, size_t len)
 {
 	const uint8_t *at = from;
 	uint64_t h = s->sum ^ len, word;
@@ -61,23 +62,23 @@ static void add_to_sum(struct stream *s, const void *from, size_t len)
 	s->sum = h;
 }
 
-static bool check_sum(struct stream *s, uint64_t sum)
+static bool check_sum(struct snapshot *s, uint64_t sum)
 {
 	s->wrong |= sum != s->sum && !s->unsummed;
 	return !s->wrong;
 }
 
-bool stream_write_head(struct stream *s, struct stream_head *head)
+bool snapshot_write_head(struct snapshot *s, struct snapshot_head *head)
 {
-	add_to_sum(s, head, offsetof(struct stream_head, sum));
+	add_to_sum(s, head, offsetof(struct snapshot_head, sum));
 	head->sum = s->sum;
 	return write_all(s, head, sizeof(*head));
 }
 
-bool stream_write(struct stream *s, struct stream_entry *e, const void *data,
-		  const struct be_place *places)
+bool snapshot_write(struct snapshot *s, struct snapshot_entry *e, const void *data,
+		    const struct be_place *places)
 {
-	add_to_sum(s, e, offsetof(struct stream_entry, sum));
+	add_to_sum(s, e, offsetof(struct snapshot_entry, sum));
 	e->sum = s->sum;
 	add_to_sum(s, data, e->len);
 	add_to_sum(s, places, e->places * sizeof(*places));
@@ -86,15 +87,15 @@ bool stream_write(struct stream *s, struct stream_entry *e, const void *data,
 	       write_all(s, &s->sum, sizeof(s->sum));
 }
 
-bool stream_read_head(struct stream *s, struct stream_head *head)
+bool snapshot_read_head(struct snapshot *s, struct snapshot_head *head)
 {
 	if (!read_all(s, head, sizeof(*head)))
 		return false;
-	add_to_sum(s, head, offsetof(struct stream_head, sum));
+	add_to_sum(s, head, offsetof(struct snapshot_head, sum));
 	return check_sum(s, head->sum);
 }
 
-static void *read_part(struct stream *s, size_t len)
+static void *read_part(struct snapshot *s, size_t len)
 {
 	void *part = malloc(len);
 
@@ -107,7 +108,8 @@ static void *read_part(struct stream *s, size_t len)
 	return part;
 }
 
-bool stream_read(struct stream *s, struct stream_entry *e, void **data, struct be_place **places)
+bool snapshot_read(struct snapshot *s, struct snapshot_entry *e, void **data,
+		   struct be_place **places)
 {
 	uint64_t sum;
 	bool ok;
@@ -116,10 +118,10 @@ bool stream_read(struct stream *s, struct stream_entry *e, void **data, struct b
 	*places = NULL;
 	if (!read_all(s, e, sizeof(*e)))
 		return false;
-	add_to_sum(s, e, offsetof(struct stream_entry, sum));
+	add_to_sum(s, e, offsetof(struct snapshot_entry, sum));
 	if (!check_sum(s, e->sum))
 		return false;
-	if (e->len > STREAM_DATA_MAX || e->places > STREAM_PLACES_MAX) {
+	if (e->len > SNAPSHOT_DATA_MAX || e->places > SNAPSHOT_PLACES_MAX) {
 		s->wrong = true;
 		return false;
 	}
