@@ -224,6 +224,10 @@ void mir_graph_end(struct mirror *m, struct handle *h);
 /* The session ends. First goes what the backend has of graphs that have ended, then the rest. */
 void mir_graphs_end(struct mirror *m);
 void mir_graphs_fini(struct mirror *m);
+/* Is all memory that the graph names still there, and is it as its updates say? No command runs. */
+bool mir_graph_memory(struct mirror *m, const struct handle *h);
+/* graph_read.c: bytes of what follows the head of a node of this type, which is one. */
+size_t mir_node_bytes(uint8_t type);
 
 /* One function for each command. There is no mir_do_open and no mir_do_close. */
 #define MIR_DECLARE_CTL(name)

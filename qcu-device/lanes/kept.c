@@ -152,7 +152,14 @@ lost:
 		free_record(r);
 }
 
-void kept_drop(struct kept *k, const struct kept_name *name, uint16_t op)
+void kept_lose(struct kept *k)
+{
+	pthread_mutex_lock(&k->lock);
+	k->lost = true;
+	pthread_mutex_unlock(&k->lock);
+}
+
+void kept_drop(struct kept *k, const struct kept_name *name, uint16_t op, const uint64_t *key)
 {
 	struct kept_record *r, *next;
 	struct kept_object *o;
@@ -161,7 +168,7 @@ void kept_drop(struct kept *k, const struct kept_name *name, uint16_t op)
 	o = kept_find(k, name);
 	for (r = o ? STAILQ_FIRST(&o->records) : NULL; r; r = next) {
 		next = STAILQ_NEXT(r, link);
-		if (r->cmd.op != op)
+		if (r->cmd.op != op || (key && r->key != *key))
 			continue;
 		STAILQ_REMOVE(&o->records, r, kept_record, link);
 		free_record(r);

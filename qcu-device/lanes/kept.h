@@ -29,6 +29,7 @@ enum kept_does {
 	KEPT_NOTHING,
 	KEPT_MAKES,
 	KEPT_SETS,
+	KEPT_SETS_NODES, /* of a graph, each on its own */
 	KEPT_ENDS,
 	KEPT_ENDS_RANGE,  /* all maps in this range, and the page if it is there */
 	KEPT_ENDS_THREAD, /* the default streams of a thread */
@@ -87,8 +88,10 @@ void kept_fini(struct kept *k);
 void kept_add(struct kept *k, const struct kept_name *name, struct kept_record *r, bool made,
 	      const struct kept_name *of);
 void kept_end(struct kept *k, const struct kept_name *name);
-/* Drops what such commands have set of the object. */
-void kept_drop(struct kept *k, const struct kept_name *name, uint16_t op);
+/* Drops what such commands have set of the object. key: NULL, or only with that key. */
+void kept_drop(struct kept *k, const struct kept_name *name, uint16_t op, const uint64_t *key);
+/* Something cannot be kept: the session cannot be saved. */
+void kept_lose(struct kept *k);
 void kept_end_range(struct kept *k, uint64_t lo, uint64_t len);
 void kept_end_device(struct kept *k, unsigned int device);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The table of keeping.h as data, and how a command that has been carried out is kept. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "qcu-device/mirror/keeping.h"
@@ -147,7 +148,51 @@ static void keep_object(struct call *c, const struct kept_rule *rule, const stru
 	kept_add(&c->m->kept, name, r, rule->does == KEPT_MAKES, &of);
 	/* The addresses that were found before are void. */
 	if (c->cmd->op == QCU_OP_VAR_BIND)
-		kept_drop(&c->m->kept, name, QCU_OP_VAR_FIND);
+		kept_drop(&c->m->kept, name, QCU_OP_VAR_FIND, NULL);
+}
+
+/* One node of an update, at `node`, becomes a record of its own. */
+static void keep_node(struct call *c, const struct kept_name *name, const uint8_t *node)
+{
+	struct qcu_graph_node head;
+	struct kept_record *r;
+	uint64_t args;
+
+	memcpy(&head, node, sizeof(head));
+	args = mir_kept_node(head.index, true);
+	r = kept_record_new(head.bytes);
+	if (r) {
+		r->cmd = *c->cmd;
+		r->cmd.buf.len = head.bytes;
+		r->cmd.graph_update.nodes = 1;
+		r->key = mir_kept_node(head.index, head.type == QCU_NODE_ARGS);
+		memcpy(r->data, node, head.bytes);
+	}
+	/* Parameters of another kernel are no longer its own. */
+	if (head.type != QCU_NODE_ARGS)
+		kept_drop(&c->m->kept, name, c->cmd->op, &args);
+	kept_add(&c->m->kept, name, r, false, NULL);
+}
+
+static void keep_nodes(struct call *c, const struct kept_name *name)
+{
+	size_t len = c->cmd->buf.len, at = 0;
+	uint8_t *nodes = malloc(len + 1);
+	struct qcu_graph_node head;
+
+	/* The guest may have changed it meanwhile. */
+	if (!nodes || mir_buf_read(c, nodes, len))
+		kept_lose(&c->m->kept);
+	else
+		for (; len - at >= sizeof(head); at += head.bytes) {
+			memcpy(&head, nodes + at, sizeof(head));
+			if (head.bytes < sizeof(head) || head.bytes > len - at) {
+				kept_lose(&c->m->kept);
+				break;
+			}
+			keep_node(c, name, nodes + at);
+		}
+	free(nodes);
 }
 
 static void end_thread(struct call *c)
@@ -170,6 +215,9 @@ void mir_keep(struct call *c)
 	case KEPT_MAKES:
 	case KEPT_SETS:
 		keep_object(c, rule, &name);
+		break;
+	case KEPT_SETS_NODES:
+		keep_nodes(c, &name);
 		break;
 	case KEPT_ENDS:
 		kept_end(&c->m->kept, &name);

@@ -42,6 +42,9 @@
 	X(TEXTURE_DESTROY, texture_destroy, ENDS, KEPT_TEXTURE, object, none, none) \
 	X(SURFACE_CREATE, surface_create, MAKES, KEPT_SURFACE, object, none, array) \
 	X(SURFACE_DESTROY, surface_destroy, ENDS, KEPT_SURFACE, object, none, none) \
+	X(GRAPH_MAKE, graph_make, MAKES, HANDLE_GRAPH, graph, none, none) \
+	X(GRAPH_UPDATE, graph_update, SETS_NODES, HANDLE_GRAPH, graph, none, none) \
+	X(GRAPH_DESTROY, graph_destroy, ENDS, HANDLE_GRAPH, graph, none, none) \
 	X(LIMIT_SET, limit_set, MAKES, KEPT_SETTING, limit, none, none) \
 	X(PEER_ACCESS, peer_access, MAKES, KEPT_SETTING, peer, none, none) \
 	X(DEVICE_RESET, device_reset, RESETS, KEPT_SETTING, rsvd, none, none) \
@@ -56,6 +59,12 @@ enum kept_does mir_kept_does(uint16_t op);
 
 /* The kind of object that the command is about, and its number, as an answer has it. */
 bool mir_kept_name(const struct qCUcmd *cmd, struct kept_name *name);
+
+/* The key of a kept update: of the node with this number, or of its parameters alone. */
+static inline uint64_t mir_kept_node(uint32_t index, bool args)
+{
+	return (uint64_t)index << 1 | args;
+}
 
 /* The command has been carried out: keeps it, or drops what it has ended. */
 void mir_keep(struct call *c);

@@ -12,6 +12,7 @@
 
 #include "qcu-device/mirror/keeping.h"
 #include "qcu-device/mirror/save.h"
+#include "qcu-device/mirror/save_graph.h"
 #include "qcu-device/mirror/snapshot.h"
 
 #define PAUSE_NS 200000
@@ -21,7 +22,7 @@
  * Objects with addresses that the program knows, and what needs no memory of the GPU. Arrays come
  * after them: they take what is left.
  */
-#define FIRST_KINDS (BIT(KEPT_TEXTURE) - 1 - BIT(HANDLE_ARRAY))
+#define FIRST_KINDS (BIT(KEPT_TEXTURE) - 1 - BIT(HANDLE_ARRAY) - BIT(HANDLE_GRAPH))
 
 struct saving {
 	struct mirror *m;
@@ -110,6 +111,11 @@ static bool is_handle_kept(struct saving *s, enum handle_kind kind, uint32_t id,
 		return refuse(s, "it has %s", kind_name(kind));
 	if (h->shared)
 		return refuse(s, "it shares %s with other processes", kind_name(kind));
+	if (kind == HANDLE_GRAPH) {
+		const char *why = save_graph_check(s->m, o, h);
+
+		return !why || refuse(s, "it has %s", why);
+	}
 	return is_whole(s, o, kind_name(kind));
 }
 
@@ -447,6 +453,24 @@ static bool write_contents(struct saving *s)
 	return ok && write_of_handles(s, HANDLE_EVENT);
 }
 
+static bool write_graphs(struct saving *s)
+{
+	const struct kept_object *o;
+	struct qCUcmd cmd;
+	uint8_t *data;
+	bool ok = true;
+
+	TAILQ_FOREACH(o, &s->m->kept.objects[HANDLE_GRAPH], link)
+	{
+		if (!ok || !is_alive(s->m, o))
+			continue;
+		ok = save_graph(o, &cmd, &data) ? write_command(s, &cmd, data, cmd.buf.len, NULL, 0)
+						: refuse(s, "there is no memory");
+		free(data);
+	}
+	return ok;
+}
+
 /* ---- text that the program has not read ---- */
 
 struct text {
@@ -528,5 +552,6 @@ bool mir_save(struct mirror *m, int fd, unsigned int wait_ms, char *why, size_t 
 	       write_records(&s, BIT(KEPT_PAGE) | BIT(KEPT_SETTING)) &&
 	       write_records(&s, FIRST_KINDS) && write_contents(&s) &&
 	       write_records(&s, BIT(HANDLE_ARRAY)) && write_of_handles(&s, HANDLE_ARRAY) &&
-	       write_records(&s, BIT(KEPT_TEXTURE) | BIT(KEPT_SURFACE)) && write_end(&s);
+	       write_records(&s, BIT(KEPT_TEXTURE) | BIT(KEPT_SURFACE)) && write_graphs(&s) &&
+	       write_end(&s);
 }

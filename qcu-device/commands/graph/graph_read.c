@@ -48,6 +48,11 @@ static const size_t body_bytes[QCU_NODE_TYPES] = {
 	[QCU_NODE_CALL] = sizeof(struct qcu_graph_call),
 };
 
+size_t mir_node_bytes(uint8_t type)
+{
+	return body_bytes[type];
+}
+
 /* Takes the record at `p` apart. False: it is not one. */
 static bool take_apart(const uint8_t *p, uint64_t left, struct node_fields *r)
 {

@@ -267,6 +267,23 @@ int mir_do_graph_make(struct call *c)
 	return rc;
 }
 
+bool mir_graph_memory(struct mirror *m, const struct handle *h)
+{
+	const struct mir_graph *g = h->graph_state;
+	const struct graph_range *r;
+	uint32_t i, side;
+
+	for (i = 0; i < g->count; i++) {
+		for (side = 0; side < 2; side++) {
+			r = side ? &g->nodes[i].src : &g->nodes[i].dst;
+			if (r->len && !m->cfg.ops->mem_valid(m->be, r->addr, r->len) &&
+			    !window_pinned(&m->window, r->addr, r->len, NULL))
+				return false;
+		}
+	}
+	return !g->broken;
+}
+
 /* Can each of the nodes take the place of what the backend has? */
 static bool can_update(const struct mir_graph *g, const struct graph_reading *r)
 {
