@@ -260,7 +260,7 @@ struct be_node {
 };
 
 /* Where something is in device memory. size 0: of any size. */
-struct be_place {
+struct be_wanted {
 	uint64_t addr, size;
 	uint32_t dev, rsvd;
 };

@@ -369,7 +369,7 @@ BE_OP(fault_read, struct be *be, void *buf, size_t max, size_t *got)
  * - want: until the next call, allocations and the variables of modules get these addresses of each
  *   device in this order, or fail; their memory is zero. A texture or surface gets the first one as
  *   its number. The caller keeps the list until then. NULL: any addresses and numbers again.
- * - module_places: where the module's variables are. Writes at most max; returns how many there
+ * - module_vars: where the module's variables are. Writes at most max; returns how many there
  * are.
  * - module_settle: makes those variables of a module that were wanted and are not made yet.
  * - event_age: how long ago the event was recorded, or (set) when it was to have been. The event's
@@ -377,8 +377,8 @@ BE_OP(fault_read, struct be *be, void *buf, size_t max, size_t *got)
  * - print_write: text that print_read, or assert_read, will return.
  */
 BE_SOFT_OP(const char *, unsaved, struct be *be, bool *busy)
-BE_SOFT_OP(void, want, struct be *be, const struct be_place *places, size_t count)
-BE_SOFT_OP(size_t, module_places, struct be *be, struct be_module *m, struct be_place *places,
+BE_SOFT_OP(void, want, struct be *be, const struct be_wanted *wanted, size_t count)
+BE_SOFT_OP(size_t, module_vars, struct be *be, struct be_module *m, struct be_wanted *wanted,
 	   size_t max)
 BE_SOFT_OP(int, module_settle, struct be *be, struct be_module *m)
 BE_SOFT_OP(int, event_age, struct be *be, struct be_event *e, bool set, uint64_t *ns)

@@ -23,7 +23,7 @@ static int compare_names(const void *a, const void *b)
 	return memcmp(&x->name, &y->name, sizeof(x->name));
 }
 
-static void free_record(struct kept_record *r)
+static void free_record(struct kept_step *r)
 {
 	free(r->data);
 	free(r);
@@ -31,7 +31,7 @@ static void free_record(struct kept_record *r)
 
 static void end_object(struct kept *k, struct kept_object *o)
 {
-	struct kept_record *r;
+	struct kept_step *r;
 
 	tdelete(o, &k->tree, compare_names);
 	TAILQ_REMOVE(&k->objects[o->name.kind], o, link);
@@ -53,9 +53,9 @@ void kept_fini(struct kept *k)
 	pthread_mutex_destroy(&k->lock);
 }
 
-struct kept_record *kept_record_new(size_t len)
+struct kept_step *kept_step_new(size_t len)
 {
-	struct kept_record *r = calloc(1, sizeof(*r));
+	struct kept_step *r = calloc(1, sizeof(*r));
 
 	if (!r || !len)
 		return r;
@@ -98,21 +98,21 @@ static struct kept_object *new_object(struct kept *k, const struct kept_name *na
 }
 
 /* The record that is overtaken goes. */
-static void add_record(struct kept_object *o, struct kept_record *r)
+static void add_record(struct kept_object *o, struct kept_step *r)
 {
-	struct kept_record *old;
+	struct kept_step *old;
 
 	STAILQ_FOREACH(old, &o->records, link)
 	if (old->cmd.op == r->cmd.op && old->cmd.device == r->cmd.device && old->key == r->key)
 		break;
 	if (old) {
-		STAILQ_REMOVE(&o->records, old, kept_record, link);
+		STAILQ_REMOVE(&o->records, old, kept_step, link);
 		free_record(old);
 	}
 	STAILQ_INSERT_TAIL(&o->records, r, link);
 }
 
-void kept_add(struct kept *k, const struct kept_name *name, struct kept_record *r, bool made,
+void kept_add(struct kept *k, const struct kept_name *name, struct kept_step *r, bool made,
 	      const struct kept_name *of)
 {
 	struct kept_object *o = NULL;
@@ -161,7 +161,7 @@ void kept_lose(struct kept *k)
 
 void kept_drop(struct kept *k, const struct kept_name *name, uint16_t op, const uint64_t *key)
 {
-	struct kept_record *r, *next;
+	struct kept_step *r, *next;
 	struct kept_object *o;
 
 	pthread_mutex_lock(&k->lock);
@@ -170,7 +170,7 @@ void kept_drop(struct kept *k, const struct kept_name *name, uint16_t op, const 
 		next = STAILQ_NEXT(r, link);
 		if (r->cmd.op != op || (key && r->key != *key))
 			continue;
-		STAILQ_REMOVE(&o->records, r, kept_record, link);
+		STAILQ_REMOVE(&o->records, r, kept_step, link);
 		free_record(r);
 	}
 	pthread_mutex_unlock(&k->lock);

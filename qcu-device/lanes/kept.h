@@ -45,17 +45,17 @@ struct kept_name {
 	uint64_t id;
 };
 
-struct kept_record {
+struct kept_step {
 	struct qCUcmd cmd; /* as it was answered */
 	uint64_t number;   /* the order in which the commands were carried out */
 	uint64_t key;	   /* what it sets; of two with the same key and op the later one stays */
 	void *data;	   /* its message, its buffer, or the segments of a map */
 	size_t len;
 	uint64_t lo, span; /* of a map, and of the page */
-	STAILQ_ENTRY(kept_record) link;
+	STAILQ_ENTRY(kept_step) link;
 };
 
-STAILQ_HEAD(kept_records, kept_record);
+STAILQ_HEAD(kept_steps, kept_step);
 
 struct kept_object {
 	struct kept_name name;
@@ -63,8 +63,8 @@ struct kept_object {
 	uint64_t of_number;  /* of the command that made that one */
 	unsigned int device; /* of the command that made it, or set something */
 	bool made;
-	uint64_t lo, len;	     /* of maps, and of the page */
-	struct kept_records records; /* the first one made it, if one did */
+	uint64_t lo, len;	   /* of maps, and of the page */
+	struct kept_steps records; /* the first one made it, if one did */
 	TAILQ_ENTRY(kept_object) link;
 };
 
@@ -85,7 +85,7 @@ void kept_fini(struct kept *k);
  * Adds a record, and takes it over. With `made` it makes the object, which then depends on the
  * object `of`, or NULL. NULL as a record: there was no memory for it.
  */
-void kept_add(struct kept *k, const struct kept_name *name, struct kept_record *r, bool made,
+void kept_add(struct kept *k, const struct kept_name *name, struct kept_step *r, bool made,
 	      const struct kept_name *of);
 void kept_end(struct kept *k, const struct kept_name *name);
 /* Drops what such commands have set of the object. key: NULL, or only with that key. */
@@ -95,7 +95,7 @@ void kept_lose(struct kept *k);
 void kept_end_range(struct kept *k, uint64_t lo, uint64_t len);
 void kept_end_device(struct kept *k, unsigned int device);
 
-struct kept_record *kept_record_new(size_t len);
+struct kept_step *kept_step_new(size_t len);
 
 /* For the saver: no command runs. NULL: there is no such object. */
 struct kept_object *kept_find(struct kept *k, const struct kept_name *name);

@@ -88,14 +88,14 @@ static uint64_t hash(const uint8_t *text, size_t len)
 }
 
 /* A copy of the command with what came along. NULL: there is no memory for it. */
-static struct kept_record *copy_command(struct call *c)
+static struct kept_step *copy_command(struct call *c)
 {
 	const struct mir_request *req = c->req;
 	uint8_t buffer = qcu_rule(c->cmd->op)->buffer;
 	size_t len = c->cmd->op == QCU_OP_MAP ? req->seg_count * sizeof(*req->segs)
 		     : buffer == QCU_BUFFER_MSG || buffer == QCU_BUFFER_IN ? c->cmd->buf.len
 									   : 0;
-	struct kept_record *r = kept_record_new(len);
+	struct kept_step *r = kept_step_new(len);
 
 	if (!r)
 		return NULL;
@@ -128,7 +128,7 @@ static uint32_t array_of_texture(const struct mir_request *req)
 
 static void keep_object(struct call *c, const struct kept_rule *rule, const struct kept_name *name)
 {
-	struct kept_record *r = copy_command(c);
+	struct kept_step *r = copy_command(c);
 	struct kept_name of;
 
 	name_object(c->cmd,
@@ -155,12 +155,12 @@ static void keep_object(struct call *c, const struct kept_rule *rule, const stru
 static void keep_node(struct call *c, const struct kept_name *name, const uint8_t *node)
 {
 	struct qcu_graph_node head;
-	struct kept_record *r;
+	struct kept_step *r;
 	uint64_t args;
 
 	memcpy(&head, node, sizeof(head));
 	args = mir_kept_node(head.index, true);
-	r = kept_record_new(head.bytes);
+	r = kept_step_new(head.bytes);
 	if (r) {
 		r->cmd = *c->cmd;
 		r->cmd.buf.len = head.bytes;

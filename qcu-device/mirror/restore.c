@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Makes a session again from a snapshot. Its commands go through mir_submit(), one after another,
+ * Makes a session again from an archive. Its commands go through mir_submit(), one after another,
  * as if the guest had sent them: so the same code checks them, and the same limits hold. Each must
  * succeed, and have the same answer as in the session that was saved.
  */
@@ -13,7 +13,7 @@
 #include "qcu-device/mirror/dispatch.h"
 #include "qcu-device/mirror/keeping.h"
 #include "qcu-device/mirror/save.h"
-#include "qcu-device/mirror/snapshot.h"
+#include "qcu-device/mirror/archive.h"
 
 /* No thread of a guest has this number. */
 #define RESTORING_THREAD 0xffffffffu
@@ -21,7 +21,7 @@
 
 struct restoring {
 	struct mirror *m;
-	struct snapshot from;
+	struct archive from;
 	char *why;
 	size_t size;
 	pthread_mutex_t lock;
@@ -75,17 +75,17 @@ static bool is_content(uint16_t op)
 	return op == QCU_OP_COPY_H2D || op == QCU_OP_HOST_REGISTER || op == QCU_OP_ARRAY_WRITE;
 }
 
-static bool is_allowed(const struct snapshot_entry *e)
+static bool is_allowed(const struct archive_entry *e)
 {
 	enum kept_does does = mir_kept_does(e->cmd.op);
 
-	if (e->what == SNAPSHOT_RECORDED)
+	if (e->what == ARCHIVE_RECORDED)
 		return e->cmd.op == QCU_OP_EVENT_RECORD;
 	return does == KEPT_MAKES || does == KEPT_SETS || is_content(e->cmd.op);
 }
 
 /* Makes a request of the entry. mir_submit() checks it. */
-static bool prepare(struct restoring *r, const struct snapshot_entry *e, void *data)
+static bool prepare(struct restoring *r, const struct archive_entry *e, void *data)
 {
 	const struct qcu_rule *rule = qcu_rule(e->cmd.op);
 	struct qCUcmd *cmd = &r->req.cmd;
@@ -135,10 +135,10 @@ static bool is_same_answer(const struct qCUcmd *now, const struct qCUcmd *then)
 	       !memcmp(now->body + rule->in, then->body + rule->in, QCU_BODY - rule->in);
 }
 
-static bool carry_out(struct restoring *r, const struct snapshot_entry *e, void *data,
-		      const struct be_place *places)
+static bool carry_out(struct restoring *r, const struct archive_entry *e, void *data,
+		      const struct be_wanted *wanted)
 {
-	static const struct be_place none;
+	static const struct be_wanted none;
 	const char *name = mir_op_name(e->cmd.op);
 	bool ok;
 
@@ -151,7 +151,7 @@ static bool carry_out(struct restoring *r, const struct snapshot_entry *e, void 
 	if (e->cmd.op == QCU_OP_ARRAY_CREATE)
 		r->m->cfg.ops->want(r->m->be, NULL, 0);
 	else
-		r->m->cfg.ops->want(r->m->be, places ? places : &none, e->places);
+		r->m->cfg.ops->want(r->m->be, wanted ? wanted : &none, e->wanted);
 	r->m->restore = &r->data;
 	ok = submit(r);
 	r->m->restore = NULL;
@@ -168,7 +168,7 @@ static bool carry_out(struct restoring *r, const struct snapshot_entry *e, void 
 
 /* ---- the entries ---- */
 
-static bool set_age(struct restoring *r, const struct snapshot_entry *e)
+static bool set_age(struct restoring *r, const struct archive_entry *e)
 {
 	struct handle *h = handles_get(&r->m->handles, HANDLE_EVENT, e->cmd.event_record.event);
 	uint64_t age = e->age;
@@ -195,30 +195,30 @@ static bool settle_modules(struct restoring *r)
 	return !rc || refuse(r, "the variables of a module cannot be where they were");
 }
 
-static bool restore_text(struct restoring *r, const struct snapshot_entry *e, const char *text)
+static bool restore_text(struct restoring *r, const struct archive_entry *e, const char *text)
 {
 	if (e->len > TEXT_MAX)
 		return refuse(r, "entry %" PRIu64 " has too much text", r->number);
-	r->m->cfg.ops->print_write(r->m->be, e->what == SNAPSHOT_ASSERTED, text, e->len);
+	r->m->cfg.ops->print_write(r->m->be, e->what == ARCHIVE_ASSERTED, text, e->len);
 	return true;
 }
 
-static bool restore_entry(struct restoring *r, const struct snapshot_entry *e, void *data,
-			  const struct be_place *places)
+static bool restore_entry(struct restoring *r, const struct archive_entry *e, void *data,
+			  const struct be_wanted *wanted)
 {
 	switch (e->what) {
-	case SNAPSHOT_COMMAND:
+	case ARCHIVE_COMMAND:
 		if (((is_content(e->cmd.op) && e->cmd.op != QCU_OP_HOST_REGISTER) ||
 		     e->cmd.op == QCU_OP_ARRAY_CREATE) &&
 		    !settle_modules(r))
 			return false;
-		return carry_out(r, e, data, places);
-	case SNAPSHOT_RECORDED:
-		return carry_out(r, e, data, places) && set_age(r, e);
-	case SNAPSHOT_PRINTED:
-	case SNAPSHOT_ASSERTED:
+		return carry_out(r, e, data, wanted);
+	case ARCHIVE_RECORDED:
+		return carry_out(r, e, data, wanted) && set_age(r, e);
+	case ARCHIVE_PRINTED:
+	case ARCHIVE_ASSERTED:
 		return restore_text(r, e, data);
-	case SNAPSHOT_END:
+	case ARCHIVE_END:
 		return settle_modules(r);
 	}
 	return refuse(r, "entry %" PRIu64 " is of no kind that is known", r->number);
@@ -226,32 +226,32 @@ static bool restore_entry(struct restoring *r, const struct snapshot_entry *e, v
 
 static bool read_entries(struct restoring *r)
 {
-	struct be_place *places;
-	struct snapshot_entry e;
+	struct be_wanted *wanted;
+	struct archive_entry e;
 	bool ok;
 	void *data;
 
 	do {
 		r->number++;
-		if (!snapshot_read(&r->from, &e, &data, &places))
+		if (!archive_read(&r->from, &e, &data, &wanted))
 			return refuse(r,
 				      r->from.wrong ? "entry %" PRIu64 " is damaged"
 						    : "the file ends at entry %" PRIu64,
 				      r->number);
-		ok = restore_entry(r, &e, data, places);
+		ok = restore_entry(r, &e, data, wanted);
 		free(data);
-		free(places);
-	} while (ok && e.what != SNAPSHOT_END);
+		free(wanted);
+	} while (ok && e.what != ARCHIVE_END);
 	return ok;
 }
 
 static bool read_head(struct restoring *r)
 {
 	const char *backend = r->m->cfg.ops->name;
-	struct snapshot_head head;
+	struct archive_head head;
 
-	if (!snapshot_read_head(&r->from, &head) || head.magic != SNAPSHOT_MAGIC ||
-	    head.format != SNAPSHOT_FORMAT)
+	if (!archive_read_head(&r->from, &head) || head.magic != ARCHIVE_MAGIC ||
+	    head.format != ARCHIVE_FORMAT)
 		return refuse(r, "the file is no saved session, or is damaged");
 	if (head.wire != QCU_WIRE_VERSION)
 		return refuse(r, "the session is of version %u, not %u", head.wire,

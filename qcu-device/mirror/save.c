@@ -13,7 +13,7 @@
 #include "qcu-device/mirror/keeping.h"
 #include "qcu-device/mirror/save.h"
 #include "qcu-device/mirror/save_graph.h"
-#include "qcu-device/mirror/snapshot.h"
+#include "qcu-device/mirror/archive.h"
 
 #define PAUSE_NS 200000
 
@@ -26,7 +26,7 @@
 
 struct saving {
 	struct mirror *m;
-	struct snapshot to;
+	struct archive to;
 	char *why;
 	size_t size;
 };
@@ -139,7 +139,7 @@ static bool is_memory_kept(struct saving *s)
 {
 	const struct kept_object *o;
 	struct qcu_ipc_token token;
-	struct be_place p;
+	struct be_wanted p;
 	size_t count = 0;
 
 	TAILQ_FOREACH(o, &s->m->kept.objects[KEPT_MEMORY], link)
@@ -179,42 +179,42 @@ static bool is_possible(struct saving *s)
 
 /* ---- the commands ---- */
 
-static bool write_entry(struct saving *s, struct snapshot_entry *e, const void *data,
-			const struct be_place *places)
+static bool write_entry(struct saving *s, struct archive_entry *e, const void *data,
+			const struct be_wanted *wanted)
 {
-	return snapshot_write(&s->to, e, data, places) || refuse(s, "the file cannot be written");
+	return archive_write(&s->to, e, data, wanted) || refuse(s, "the file cannot be written");
 }
 
 static bool write_command(struct saving *s, const struct qCUcmd *cmd, const void *data, size_t len,
-			  const struct be_place *places, uint32_t count)
+			  const struct be_wanted *wanted, uint32_t count)
 {
-	struct snapshot_entry e = {
-		.what = SNAPSHOT_COMMAND, .len = len, .places = count, .cmd = *cmd};
+	struct archive_entry e = {
+		.what = ARCHIVE_COMMAND, .len = len, .wanted = count, .cmd = *cmd};
 
-	return write_entry(s, &e, data, places);
+	return write_entry(s, &e, data, wanted);
 }
 
-static bool write_module(struct saving *s, const struct kept_record *r)
+static bool write_module(struct saving *s, const struct kept_step *r)
 {
 	struct mirror *m = s->m;
 	struct handle *h = handles_get(&m->handles, HANDLE_MODULE, r->cmd.module_load.module);
-	size_t count = h ? m->cfg.ops->module_places(m->be, h->module, NULL, 0) : 0;
-	struct be_place *places = calloc(count + 1, sizeof(*places));
-	bool ok = places && h;
+	size_t count = h ? m->cfg.ops->module_vars(m->be, h->module, NULL, 0) : 0;
+	struct be_wanted *wanted = calloc(count + 1, sizeof(*wanted));
+	bool ok = wanted && h;
 
 	if (ok)
-		m->cfg.ops->module_places(m->be, h->module, places, count);
+		m->cfg.ops->module_vars(m->be, h->module, wanted, count);
 	handles_put(&m->handles, h);
-	ok = ok ? write_command(s, &r->cmd, r->data, r->len, places, (uint32_t)count)
+	ok = ok ? write_command(s, &r->cmd, r->data, r->len, wanted, (uint32_t)count)
 		: refuse(s, "there is no memory");
-	free(places);
+	free(wanted);
 	return ok;
 }
 
-static bool write_record(struct saving *s, const struct kept_record *r)
+static bool write_record(struct saving *s, const struct kept_step *r)
 {
 	struct kept_name name;
-	struct be_place p = {0};
+	struct be_wanted p = {0};
 
 	if (r->cmd.op == QCU_OP_MODULE_LOAD)
 		return write_module(s, r);
@@ -229,7 +229,7 @@ static bool write_record(struct saving *s, const struct kept_record *r)
 /* Is the object still there? What it depends on may have ended it without a command of its own. */
 static bool is_alive(struct mirror *m, const struct kept_object *o)
 {
-	struct be_place p;
+	struct be_wanted p;
 	struct handle *h;
 
 	if (o->name.kind == KEPT_MEMORY)
@@ -243,7 +243,7 @@ static bool is_alive(struct mirror *m, const struct kept_object *o)
 
 static int compare_numbers(const void *a, const void *b)
 {
-	const struct kept_record *const *x = a, *const *y = b;
+	const struct kept_step *const *x = a, *const *y = b;
 
 	return (*x)->number < (*y)->number ? -1 : (*x)->number > (*y)->number;
 }
@@ -251,7 +251,7 @@ static int compare_numbers(const void *a, const void *b)
 /* All commands about objects of these kinds, bits, in their order. */
 static bool write_records(struct saving *s, unsigned int kinds)
 {
-	const struct kept_record **all = NULL, *r;
+	const struct kept_step **all = NULL, *r;
 	size_t count = 0, room = 0, i;
 	const struct kept_object *o;
 	unsigned int kind;
@@ -311,17 +311,17 @@ static bool is_zero(const uint8_t *p, size_t len)
 }
 
 /* Memory at an address that was wanted is zero, so zeros need not be written. */
-static bool write_memory(struct saving *s, const struct be_place *p, bool zeros)
+static bool write_memory(struct saving *s, const struct be_wanted *p, bool zeros)
 {
 	const struct be_ops *ops = s->m->cfg.ops;
 	struct be_stream *stream = ops->stream_legacy(s->m->be, p->dev);
 	struct qCUcmd cmd = {.op = QCU_OP_COPY_H2D, .device = (uint8_t)p->dev, .flags = QCU_F_SEGS};
-	uint8_t *piece = malloc(SNAPSHOT_PIECE);
+	uint8_t *piece = malloc(ARCHIVE_PIECE);
 	uint64_t at = 0, len;
 	bool ok = piece || refuse(s, "there is no memory");
 
 	for (; at < p->size && ok; at += len) {
-		len = p->size - at < SNAPSHOT_PIECE ? p->size - at : SNAPSHOT_PIECE;
+		len = p->size - at < ARCHIVE_PIECE ? p->size - at : ARCHIVE_PIECE;
 		if (ops->copy_d2h(s->m->be, piece, p->addr + at, len, stream) ||
 		    ops->stream_sync(s->m->be, stream)) {
 			ok = refuse(s, "its memory cannot be read");
@@ -340,15 +340,15 @@ static bool write_memory(struct saving *s, const struct be_place *p, bool zeros)
 static bool write_variables(struct saving *s, const struct handle *h)
 {
 	const struct be_ops *ops = s->m->cfg.ops;
-	size_t count = ops->module_places(s->m->be, h->module, NULL, 0), i;
-	struct be_place *places = calloc(count + 1, sizeof(*places));
-	bool ok = places || refuse(s, "there is no memory");
+	size_t count = ops->module_vars(s->m->be, h->module, NULL, 0), i;
+	struct be_wanted *wanted = calloc(count + 1, sizeof(*wanted));
+	bool ok = wanted || refuse(s, "there is no memory");
 
 	if (ok)
-		ops->module_places(s->m->be, h->module, places, count);
+		ops->module_vars(s->m->be, h->module, wanted, count);
 	for (i = 0; i < count && ok; i++)
-		ok = write_memory(s, &places[i], true);
-	free(places);
+		ok = write_memory(s, &wanted[i], true);
+	free(wanted);
 	return ok;
 }
 
@@ -383,7 +383,7 @@ static bool write_level(struct saving *s, const struct handle *h, struct qCUcmd 
 
 	be_array_extent(&h->desc, w->level, size);
 	w->width = w->pitch = size[0] * be_array_elem(&h->desc);
-	most = w->width < SNAPSHOT_PIECE ? (uint32_t)SNAPSHOT_PIECE / w->width : 1;
+	most = w->width < ARCHIVE_PIECE ? (uint32_t)ARCHIVE_PIECE / w->width : 1;
 	piece = malloc((size_t)most * w->width);
 	ok = piece || refuse(s, "there is no memory");
 	for (w->z = 0; w->z < size[2] && ok; w->z++) {
@@ -413,7 +413,7 @@ static bool write_array(struct saving *s, uint32_t id, const struct handle *h)
 
 static bool write_event(struct saving *s, uint32_t id, const struct handle *h)
 {
-	struct snapshot_entry e = {.what = SNAPSHOT_RECORDED};
+	struct archive_entry e = {.what = ARCHIVE_RECORDED};
 
 	if (s->m->cfg.ops->event_age(s->m->be, h->event, false, &e.age))
 		return true;
@@ -441,7 +441,7 @@ static bool write_of_handles(struct saving *s, enum handle_kind kind)
 static bool write_contents(struct saving *s)
 {
 	const struct kept_object *o;
-	struct be_place p;
+	struct be_wanted p;
 	bool ok = write_of_handles(s, HANDLE_MODULE);
 
 	TAILQ_FOREACH(o, &s->m->kept.objects[KEPT_MEMORY], link)
@@ -495,8 +495,8 @@ static bool take_text(struct saving *s, struct text *t)
 
 static bool write_text(struct saving *s, const struct text *t)
 {
-	struct snapshot_entry e = {.what = t->assertion ? SNAPSHOT_ASSERTED : SNAPSHOT_PRINTED,
-				   .len = t->len};
+	struct archive_entry e = {.what = t->assertion ? ARCHIVE_ASSERTED : ARCHIVE_PRINTED,
+				  .len = t->len};
 
 	return !t->len || write_entry(s, &e, t->text, NULL);
 }
@@ -504,7 +504,7 @@ static bool write_text(struct saving *s, const struct text *t)
 /* The mirror's own text stays in the mirror, too: it is told once. */
 static bool write_refusal(struct saving *s)
 {
-	struct snapshot_entry e = {.what = SNAPSHOT_ASSERTED, .len = strlen(s->m->refusal)};
+	struct archive_entry e = {.what = ARCHIVE_ASSERTED, .len = strlen(s->m->refusal)};
 
 	return !e.len || write_entry(s, &e, s->m->refusal, NULL);
 }
@@ -513,7 +513,7 @@ static bool write_refusal(struct saving *s)
 static bool write_end(struct saving *s)
 {
 	struct text out = {0}, err = {.assertion = true};
-	struct snapshot_entry end = {.what = SNAPSHOT_END};
+	struct archive_entry end = {.what = ARCHIVE_END};
 	bool ok = take_text(s, &out) && take_text(s, &err) && write_refusal(s) &&
 		  write_text(s, &out) && write_text(s, &err) && write_entry(s, &end, NULL, NULL);
 
@@ -528,13 +528,13 @@ static bool write_end(struct saving *s)
 
 static bool write_head(struct saving *s)
 {
-	struct snapshot_head head = {.magic = SNAPSHOT_MAGIC,
-				     .format = SNAPSHOT_FORMAT,
-				     .wire = QCU_WIRE_VERSION,
-				     .devices = s->m->devices};
+	struct archive_head head = {.magic = ARCHIVE_MAGIC,
+				    .format = ARCHIVE_FORMAT,
+				    .wire = QCU_WIRE_VERSION,
+				    .devices = s->m->devices};
 
 	snprintf(head.backend, sizeof(head.backend), "%s", s->m->cfg.ops->name);
-	return snapshot_write_head(&s->to, &head) || refuse(s, "the file cannot be written");
+	return archive_write_head(&s->to, &head) || refuse(s, "the file cannot be written");
 }
 
 bool mir_save(struct mirror *m, int fd, unsigned int wait_ms, char *why, size_t size)

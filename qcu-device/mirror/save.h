@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A session is saved as a snapshot, a file of commands, and made again from it in a fresh mirror
+ * A session is saved as an archive, a file of commands, and made again from it in a fresh mirror
  * (docs/vm/sessions.md). The caller sends no requests to the mirror meanwhile.
  */
 #ifndef QCU_SAVE_H

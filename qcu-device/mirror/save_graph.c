@@ -56,7 +56,7 @@ static bool is_node(const uint8_t *at, size_t left)
 /* The parts of all nodes, or NULL. */
 static struct part *take_parts(const struct kept_object *o, uint32_t *count)
 {
-	const struct kept_record *r = STAILQ_FIRST(&o->records);
+	const struct kept_step *r = STAILQ_FIRST(&o->records);
 	uint32_t nodes = r->cmd.graph_make.nodes, i, index;
 	struct part *all = calloc((size_t)nodes + 1, sizeof(*all));
 	size_t at = 0;

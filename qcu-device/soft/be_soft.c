@@ -246,16 +246,16 @@ const char *soft_unsaved(struct be *be, bool *busy)
 	return why;
 }
 
-void soft_want(struct be *be, const struct be_place *places, size_t count)
+void soft_want(struct be *be, const struct be_wanted *wanted, size_t count)
 {
 	unsigned int i;
 
 	pthread_mutex_lock(&be->images.lock);
-	be->images.wanted = places;
+	be->images.wanted = wanted;
 	be->images.wanted_count = count;
 	pthread_mutex_unlock(&be->images.lock);
 	for (i = 0; i < be->gpus; i++)
-		soft_mem_want(&be->dev[i].mem, places, count);
+		soft_mem_want(&be->dev[i].mem, wanted, count);
 }
 
 const struct be_ops be_soft = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Fuzzes what makes a session of a saved one (mirror/restore.c): a snapshot of anything. Sums are
- * not looked at, because a fuzzer does not find them. Of the guest's memory the snapshot can name
+ * Fuzzes what makes a session of a saved one (mirror/restore.c): an archive of anything. Sums are
+ * not looked at, because a fuzzer does not find them. Of the guest's memory the archive can name
  * only what is there. A session that has been made is saved again, and that must work.
  */
 #define _GNU_SOURCE /* memfd_create */
@@ -12,7 +12,7 @@
 
 #include "qcu-device/memory/guestmem.h"
 #include "qcu-device/mirror/save.h"
-#include "qcu-device/mirror/snapshot.h"
+#include "qcu-device/mirror/archive.h"
 #include "tests/fuzz/fuzz.h"
 
 #define RAM_BYTES ((size_t)1 << 20)
@@ -65,18 +65,18 @@ FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	return 0;
 }
 
-/* Where each entry of the snapshot begins; returns how many there are. */
+/* Where each entry of the archive begins; returns how many there are. */
 static size_t find_entries(const uint8_t *data, size_t size, size_t *at, size_t max)
 {
-	size_t next = sizeof(struct snapshot_head), count = 0;
-	struct snapshot_entry e;
+	size_t next = sizeof(struct archive_head), count = 0;
+	struct archive_entry e;
 
 	while (count < max && next <= size && size - next >= sizeof(e)) {
 		memcpy(&e, data + next, sizeof(e));
-		if (e.len > size || e.places > size)
+		if (e.len > size || e.wanted > size)
 			break;
 		at[count++] = next;
-		next += sizeof(e) + e.len + e.places * sizeof(struct be_place) + sizeof(uint64_t);
+		next += sizeof(e) + e.len + e.wanted * sizeof(struct be_wanted) + sizeof(uint64_t);
 	}
 	return count;
 }
@@ -94,7 +94,7 @@ FUZZ_ENTRY size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max
 		return LLVMFuzzerMutate(data, size, max);
 	number = numbers[fuzz_random(&random, sizeof(numbers) / sizeof(numbers[0]))];
 	where = at[fuzz_random(&random, (uint32_t)count)] +
-		4 * fuzz_random(&random, sizeof(struct snapshot_entry) / 4 - 2);
+		4 * fuzz_random(&random, sizeof(struct archive_entry) / 4 - 2);
 	memcpy(data + where, &number, fuzz_random(&random, 2) ? 4 : 8);
 	return size;
 }

@@ -176,10 +176,10 @@ static bool make_arena_usable(struct soft_mem *m, uint64_t end)
 	return true;
 }
 
-void soft_mem_want(struct soft_mem *m, const struct be_place *places, size_t count)
+void soft_mem_want(struct soft_mem *m, const struct be_wanted *wanted, size_t count)
 {
 	pthread_mutex_lock(&m->lock);
-	m->wanted = places;
+	m->wanted = wanted;
 	m->wanted_count = count;
 	pthread_mutex_unlock(&m->lock);
 }

@@ -24,8 +24,8 @@ struct be_module {
 	struct be_kernel *kernels;
 	struct ptx_bound *bound;
 	size_t bound_count;
-	struct be_place *places; /* where its variables are wanted, until they are there */
-	size_t place_count;
+	struct be_wanted *wanted; /* where its variables are wanted, until they are there */
+	size_t wanted_count;
 };
 
 static int ptx_error_code(struct be *be, enum ptx_status st)
@@ -133,11 +133,11 @@ static int translate_for(struct be_module *m, unsigned int dev, struct be_jit *j
 	env.bound = m->bound;
 	env.bound_count = m->bound_count;
 	env.max_regs = m->max_regs;
-	if (m->places)
-		soft_mem_want(&m->be->dev[dev].mem, m->places, m->place_count);
+	if (m->wanted)
+		soft_mem_want(&m->be->dev[dev].mem, m->wanted, m->wanted_count);
 	st = ptx_load(m->text, m->len, &env, &m->dev[dev], &diag);
-	if (m->places)
-		soft_mem_want(&m->be->dev[dev].mem, m->places, 0);
+	if (m->wanted)
+		soft_mem_want(&m->be->dev[dev].mem, m->wanted, 0);
 	if (st != PTX_OK)
 		m->dev[dev] = NULL;
 	else
@@ -170,7 +170,7 @@ static void free_module(struct be_module *m)
 	for (i = 0; i < m->bound_count; i++)
 		free((char *)m->bound[i].name);
 	free(m->bound);
-	free(m->places);
+	free(m->wanted);
 	while ((k = m->kernels)) {
 		m->kernels = k->next;
 		free(k->name);
@@ -218,15 +218,15 @@ static int read_image(struct be_module *m, const void *image, size_t len, struct
 }
 
 /* Its variables are made when they are needed, or settled: before that, some, or all, get bound. */
-static int want_places(struct be_module *m)
+static int keep_wanted(struct be_module *m)
 {
 	const struct soft_mem *mem = &m->be->dev[0].mem;
 
-	m->places = calloc(mem->wanted_count + 1, sizeof(*m->places));
-	if (!m->places)
+	m->wanted = calloc(mem->wanted_count + 1, sizeof(*m->wanted));
+	if (!m->wanted)
 		return QCU_ERR_MemoryAllocation;
-	m->place_count = mem->wanted_count;
-	memcpy(m->places, mem->wanted, m->place_count * sizeof(*m->places));
+	m->wanted_count = mem->wanted_count;
+	memcpy(m->wanted, mem->wanted, m->wanted_count * sizeof(*m->wanted));
 	return QCU_ERR_Success;
 }
 
@@ -258,7 +258,7 @@ int soft_module_load(struct be *be, const void *image, size_t len, struct be_jit
 	if (max_regs && (!m->max_regs || m->max_regs > max_regs))
 		m->max_regs = max_regs;
 	if (!err)
-		err = be->dev[0].mem.wanted ? want_places(m) : translate_for(m, 0, jit);
+		err = be->dev[0].mem.wanted ? keep_wanted(m) : translate_for(m, 0, jit);
 	if (err) {
 		free_module(m);
 		return err;
@@ -348,7 +348,7 @@ static int any_device(struct be_module *m, unsigned int *dev)
 			return QCU_ERR_Success;
 		}
 	}
-	*dev = m->place_count && m->places[0].dev < m->be->gpus ? m->places[0].dev : 0;
+	*dev = m->wanted_count && m->wanted[0].dev < m->be->gpus ? m->wanted[0].dev : 0;
 	return translate(m, *dev);
 }
 
@@ -528,7 +528,7 @@ int soft_var_bind(struct be *be, struct be_module *m, const char *name, uint64_t
 
 /* ---- saving and restoring ---- */
 
-size_t soft_module_places(struct be *be, struct be_module *m, struct be_place *places, size_t max)
+size_t soft_module_vars(struct be *be, struct be_module *m, struct be_wanted *wanted, size_t max)
 {
 	size_t count = 0;
 	unsigned int dev;
@@ -536,11 +536,11 @@ size_t soft_module_places(struct be *be, struct be_module *m, struct be_place *p
 
 	pthread_mutex_lock(&m->lock);
 	for (dev = 0; dev < be->gpus; dev++) {
-		struct be_place p = {.dev = dev};
+		struct be_wanted p = {.dev = dev};
 
 		for (i = 0; m->dev[dev] && ptx_var_at(m->dev[dev], i, &p.addr, &p.size); i++)
 			if (count++ < max)
-				places[count - 1] = p;
+				wanted[count - 1] = p;
 	}
 	pthread_mutex_unlock(&m->lock);
 	return count;
@@ -553,13 +553,13 @@ int soft_module_settle(struct be *be, struct be_module *m)
 	int err;
 
 	pthread_mutex_lock(&m->lock);
-	err = m->places ? any_device(m, &any) : QCU_ERR_Success;
-	for (i = 0; i < m->place_count && !err; i++)
-		err = m->places[i].dev < be->gpus ? translate(m, m->places[i].dev)
+	err = m->wanted ? any_device(m, &any) : QCU_ERR_Success;
+	for (i = 0; i < m->wanted_count && !err; i++)
+		err = m->wanted[i].dev < be->gpus ? translate(m, m->wanted[i].dev)
 						  : (int)QCU_ERR_InvalidDevice;
-	free(m->places);
-	m->places = NULL;
-	m->place_count = 0;
+	free(m->wanted);
+	m->wanted = NULL;
+	m->wanted_count = 0;
 	pthread_mutex_unlock(&m->lock);
 	return err;
 }

@@ -124,7 +124,7 @@ struct soft_mem {
 	unsigned int index; /* of the device */
 	struct sorted away; /* see move.c */
 	uint64_t away_bytes;
-	const struct be_place *wanted; /* of all devices; NULL: any addresses will do */
+	const struct be_wanted *wanted; /* of all devices; NULL: any addresses will do */
 	size_t wanted_count;
 };
 
@@ -160,7 +160,7 @@ uint64_t soft_phys_take(struct soft_mem *m, uint64_t size);
 void soft_phys_give(struct soft_mem *m, uint64_t addr);
 
 /* The next allocations get these addresses, or fail. NULL: any addresses. */
-void soft_mem_want(struct soft_mem *m, const struct be_place *places, size_t count);
+void soft_mem_want(struct soft_mem *m, const struct be_wanted *wanted, size_t count);
 /* Is the memory where that of a fresh device would be? */
 bool soft_mem_usual(const struct soft_mem *m);
 /* How many bytes are taken as memory for variables. */
@@ -304,8 +304,8 @@ struct soft_images {
 	pthread_mutex_t lock;
 	_Atomic(struct soft_image *) *slots;
 	uint32_t next;
-	uint32_t made;		       /* counts objects, so that a number is used again late */
-	const struct be_place *wanted; /* its address is the next number; NULL: any number */
+	uint32_t made;			/* counts objects, so that a number is used again late */
+	const struct be_wanted *wanted; /* its address is the next number; NULL: any number */
 	size_t wanted_count;
 };
 

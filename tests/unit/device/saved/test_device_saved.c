@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Sessions that are saved and made again: snapshots that are cut off, damaged, in a wrong order or
- * no snapshots at all, commands that none may have; then a session with something of each kind.
+ * Sessions that are saved and made again: archives that are cut off, damaged, in a wrong order or
+ * no archives at all, commands that none may have; then a session with something of each kind.
  */
 #include "tests/unit/device/saved/test_device_saved.h"
 
@@ -13,14 +13,14 @@ static size_t begins[200], entries;
 
 static void find_entries(void)
 {
-	struct snapshot_entry e;
-	size_t at = sizeof(struct snapshot_head);
+	struct archive_entry e;
+	size_t at = sizeof(struct archive_head);
 
 	for (entries = 0; at < good_size; entries++) {
 		assert_true(entries + 1 < sizeof(begins) / sizeof(begins[0]));
 		begins[entries] = at;
 		memcpy(&e, good + at, sizeof(e));
-		at += sizeof(e) + e.len + e.places * sizeof(struct be_place) + sizeof(uint64_t);
+		at += sizeof(e) + e.len + e.wanted * sizeof(struct be_wanted) + sizeof(uint64_t);
 	}
 	assert_int_equal(at, good_size);
 	begins[entries] = at;
@@ -54,7 +54,7 @@ static void cut_off(void **state)
 
 	(void)state;
 	refused(good, 0);
-	refused(good, sizeof(struct snapshot_head) - 1);
+	refused(good, sizeof(struct archive_head) - 1);
 	for (i = 0; i < entries; i++) {
 		refused(good, begins[i]);
 		refused(good, begins[i] + 1);
@@ -105,21 +105,21 @@ static void wrong_order(void **state)
 	free(other);
 }
 
-/* A snapshot of one entry. */
-static void refused_entry(struct snapshot_entry e, const void *data, const struct be_place *places,
+/* An archive of one entry. */
+static void refused_entry(struct archive_entry e, const void *data, const struct be_wanted *wanted,
 			  const char *because)
 {
-	struct snapshot_head head = {.magic = SNAPSHOT_MAGIC,
-				     .format = SNAPSHOT_FORMAT,
-				     .wire = QCU_WIRE_VERSION,
-				     .devices = 2,
-				     .backend = "soft"};
-	struct snapshot_entry last = {.what = SNAPSHOT_END};
-	struct snapshot s = {.fd = new_file()};
+	struct archive_head head = {.magic = ARCHIVE_MAGIC,
+				    .format = ARCHIVE_FORMAT,
+				    .wire = QCU_WIRE_VERSION,
+				    .devices = 2,
+				    .backend = "soft"};
+	struct archive_entry last = {.what = ARCHIVE_END};
+	struct archive s = {.fd = new_file()};
 
-	assert_true(snapshot_write_head(&s, &head));
-	assert_true(snapshot_write(&s, &e, data, places));
-	assert_true(snapshot_write(&s, &last, NULL, NULL));
+	assert_true(archive_write_head(&s, &head));
+	assert_true(archive_write(&s, &e, data, wanted));
+	assert_true(archive_write(&s, &last, NULL, NULL));
 	lseek(s.fd, 0, SEEK_SET);
 	start_mirror();
 	why[0] = '\0';
@@ -130,16 +130,16 @@ static void refused_entry(struct snapshot_entry e, const void *data, const struc
 	close(s.fd);
 }
 
-#define ENTRY(command) ((struct snapshot_entry){.what = SNAPSHOT_COMMAND, .cmd = (command)})
+#define ENTRY(command) ((struct archive_entry){.what = ARCHIVE_COMMAND, .cmd = (command)})
 
 static void forbidden_commands(void **state)
 {
-	const struct be_place outside = {0x1000, 4096, 0, 0},
-			      wrapped = {UINT64_MAX - 511, 4096, 0, 0},
-			      odd = {0x300000000001, 4096, 0, 0},
-			      foreign = {0x300000000000, 4096, 9, 0};
+	const struct be_wanted outside = {0x1000, 4096, 0, 0},
+			       wrapped = {UINT64_MAX - 511, 4096, 0, 0},
+			       odd = {0x300000000001, 4096, 0, 0},
+			       foreign = {0x300000000000, 4096, 9, 0};
 	struct qCUcmd c = CMD(MALLOC, malloc, .size = 4096, .ptr = 0x1000);
-	struct snapshot_entry e;
+	struct archive_entry e;
 
 	(void)state;
 	refused_entry(ENTRY(CMD(DEVICE_RESET, device_reset)), NULL, NULL, "none of a saved");
@@ -149,7 +149,7 @@ static void forbidden_commands(void **state)
 	e = ENTRY(c);
 	e.cmd.op = 0xffff;
 	refused_entry(e, NULL, NULL, "none of a saved");
-	e = (struct snapshot_entry){.what = 99};
+	e = (struct archive_entry){.what = 99};
 	refused_entry(e, NULL, NULL, "of no kind");
 	/* Data where there is none, and of another length. */
 	e = ENTRY(c);
@@ -163,7 +163,7 @@ static void forbidden_commands(void **state)
 	/* Addresses that cannot be had. */
 	e = ENTRY(c);
 	refused_entry(e, NULL, NULL, "cannot be done again");
-	e.places = 1;
+	e.wanted = 1;
 	refused_entry(e, NULL, &outside, "cannot be done again");
 	refused_entry(e, NULL, &wrapped, "cannot be done again");
 	refused_entry(e, NULL, &odd, "cannot be done again");
@@ -173,25 +173,25 @@ static void forbidden_commands(void **state)
 	e.cmd.device = 2;
 	refused_entry(e, NULL, NULL, "cannot be done again");
 	e = ENTRY(CMD(EVENT_RECORD, event_record, .event = 4));
-	e.what = SNAPSHOT_RECORDED;
+	e.what = ARCHIVE_RECORDED;
 	refused_entry(e, NULL, NULL, "cannot be done again");
-	e.what = SNAPSHOT_COMMAND;
+	e.what = ARCHIVE_COMMAND;
 	refused_entry(e, NULL, NULL, "none of a saved");
 }
 
 static void other_heads(void **state)
 {
-	struct snapshot_head head = {.magic = SNAPSHOT_MAGIC,
-				     .format = SNAPSHOT_FORMAT,
-				     .wire = QCU_WIRE_VERSION,
-				     .devices = 2,
-				     .backend = "soft"},
-			     bad;
+	struct archive_head head = {.magic = ARCHIVE_MAGIC,
+				    .format = ARCHIVE_FORMAT,
+				    .wire = QCU_WIRE_VERSION,
+				    .devices = 2,
+				    .backend = "soft"},
+			    bad;
 	unsigned int i;
 
 	(void)state;
 	for (i = 0; i < 5; i++) {
-		struct snapshot s = {.fd = new_file()};
+		struct archive s = {.fd = new_file()};
 
 		bad = head;
 		bad.magic ^= i == 0;
@@ -199,7 +199,7 @@ static void other_heads(void **state)
 		bad.wire += i == 2;
 		bad.devices += i == 3;
 		bad.backend[4] = i == 4 ? 'y' : 0;
-		assert_true(snapshot_write_head(&s, &bad));
+		assert_true(archive_write_head(&s, &bad));
 		lseek(s.fd, 0, SEEK_SET);
 		start_mirror();
 		assert_false(mir_restore(mirror, s.fd, why, sizeof(why)));

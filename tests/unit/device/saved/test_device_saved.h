@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "qcu-device/mirror/save.h"
-#include "qcu-device/mirror/snapshot.h"
+#include "qcu-device/mirror/archive.h"
 
 #define MEMORY_BYTES ((size_t)3 << 20)
 #define PAGE_BYTES   4096u

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Reads and writes what snapshot.h describes. */
+/* Reads and writes what archive.h describes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "qcu-device/mirror/snapshot.h"
+#include "qcu-device/mirror/archive.h"
 
-_Static_assert(sizeof(struct snapshot_entry) == 96 && sizeof(struct snapshot_head) == 48,
+_Static_assert(sizeof(struct archive_entry) == 96 && sizeof(struct archive_head) == 48,
 	       "no padding");
 
-static bool write_all(struct snapshot *s, const void *from, size_t len)
+static bool write_all(struct archive *s, const void *from, size_t len)
 {
 	const uint8_t *at = from;
 
@@ -27,7 +27,7 @@ static bool write_all(struct snapshot *s, const void *from, size_t len)
 	return !s->failed;
 }
 
-static bool read_all(struct snapshot *s, void *to, size_t len)
+static bool read_all(struct archive *s, void *to, size_t len)
 {
 	uint8_t *at = to;
 
@@ -44,8 +44,8 @@ static bool read_all(struct snapshot *s, void *to, size_t len)
 	return !s->failed;
 }
 
-/* Each step can be undone, so two snapshots that differ in one word never get the same sum. */
-static void add_to_sum(struct snapshot *s, const void *from, size_t len)
+/* Each step can be undone, so two archives that differ in one word never get the same sum. */
+static void add_to_sum(struct archive *s, const void *from, size_t len)
 {
 	const uint8_t *at = from;
 	uint64_t h = s->sum ^ len, word;
@@ -62,40 +62,40 @@ static void add_to_sum(struct snapshot *s, const void *from, size_t len)
 	s->sum = h;
 }
 
-static bool check_sum(struct snapshot *s, uint64_t sum)
+static bool check_sum(struct archive *s, uint64_t sum)
 {
 	s->wrong |= sum != s->sum && !s->unsummed;
 	return !s->wrong;
 }
 
-bool snapshot_write_head(struct snapshot *s, struct snapshot_head *head)
+bool archive_write_head(struct archive *s, struct archive_head *head)
 {
-	add_to_sum(s, head, offsetof(struct snapshot_head, sum));
+	add_to_sum(s, head, offsetof(struct archive_head, sum));
 	head->sum = s->sum;
 	return write_all(s, head, sizeof(*head));
 }
 
-bool snapshot_write(struct snapshot *s, struct snapshot_entry *e, const void *data,
-		    const struct be_place *places)
+bool archive_write(struct archive *s, struct archive_entry *e, const void *data,
+		   const struct be_wanted *wanted)
 {
-	add_to_sum(s, e, offsetof(struct snapshot_entry, sum));
+	add_to_sum(s, e, offsetof(struct archive_entry, sum));
 	e->sum = s->sum;
 	add_to_sum(s, data, e->len);
-	add_to_sum(s, places, e->places * sizeof(*places));
+	add_to_sum(s, wanted, e->wanted * sizeof(*wanted));
 	return write_all(s, e, sizeof(*e)) && write_all(s, data, e->len) &&
-	       write_all(s, places, e->places * sizeof(*places)) &&
+	       write_all(s, wanted, e->wanted * sizeof(*wanted)) &&
 	       write_all(s, &s->sum, sizeof(s->sum));
 }
 
-bool snapshot_read_head(struct snapshot *s, struct snapshot_head *head)
+bool archive_read_head(struct archive *s, struct archive_head *head)
 {
 	if (!read_all(s, head, sizeof(*head)))
 		return false;
-	add_to_sum(s, head, offsetof(struct snapshot_head, sum));
+	add_to_sum(s, head, offsetof(struct archive_head, sum));
 	return check_sum(s, head->sum);
 }
 
-static void *read_part(struct snapshot *s, size_t len)
+static void *read_part(struct archive *s, size_t len)
 {
 	void *part = malloc(len);
 
@@ -108,20 +108,20 @@ static void *read_part(struct snapshot *s, size_t len)
 	return part;
 }
 
-bool snapshot_read(struct snapshot *s, struct snapshot_entry *e, void **data,
-		   struct be_place **places)
+bool archive_read(struct archive *s, struct archive_entry *e, void **data,
+		  struct be_wanted **wanted)
 {
 	uint64_t sum;
 	bool ok;
 
 	*data = NULL;
-	*places = NULL;
+	*wanted = NULL;
 	if (!read_all(s, e, sizeof(*e)))
 		return false;
-	add_to_sum(s, e, offsetof(struct snapshot_entry, sum));
+	add_to_sum(s, e, offsetof(struct archive_entry, sum));
 	if (!check_sum(s, e->sum))
 		return false;
-	if (e->len > SNAPSHOT_DATA_MAX || e->places > SNAPSHOT_PLACES_MAX) {
+	if (e->len > ARCHIVE_DATA_MAX || e->wanted > ARCHIVE_WANTED_MAX) {
 		s->wrong = true;
 		return false;
 	}
@@ -129,16 +129,16 @@ bool snapshot_read(struct snapshot *s, struct snapshot_entry *e, void **data,
 		*data = read_part(s, e->len);
 	else
 		add_to_sum(s, NULL, 0);
-	if (e->places && !s->failed)
-		*places = read_part(s, e->places * sizeof(**places));
+	if (e->wanted && !s->failed)
+		*wanted = read_part(s, e->wanted * sizeof(**wanted));
 	else
 		add_to_sum(s, NULL, 0);
 	ok = !s->failed && read_all(s, &sum, sizeof(sum)) && check_sum(s, sum);
 	if (!ok) {
 		free(*data);
-		free(*places);
+		free(*wanted);
 		*data = NULL;
-		*places = NULL;
+		*wanted = NULL;
 	}
 	return ok;
 }
