@@ -18,7 +18,7 @@
 
 struct fake fake; /* for test_device_mirror.h */
 
-static uint64_t memory_at, variable_at, pooled_at;
+static uint64_t memory_at, variable_at, pooled_at, texture_at;
 static char *page; /* of the program; what is registered */
 static char why[256];
 
@@ -136,6 +136,47 @@ static inline void make_memory(void)
 	assert_int_equal(ask(c), 0);
 }
 
+static inline void make_images(void)
+{
+	const struct qcu_texture_msg t = {.kind = QCU_TEXTURE_ARRAY, .array = 2, .bits = {32}};
+	struct qCUcmd c = CMD(ARRAY_CREATE, array_create, .array = 2, .width = 8, .height = 4,
+			      .bits = {32}, .flags = 2);
+	uint32_t row[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+	const struct qcu_seg seg = {(uintptr_t)row, sizeof(row)};
+
+	assert_int_equal(ask(c), 0);
+	c = CMD(ARRAY_WRITE, array_write, .buf = {1, sizeof(row)}, .array = 2, .y = 3,
+		.width = sizeof(row), .height = 1, .pitch = sizeof(row), .flags = QCU_COPY_SYNC);
+	c.flags = QCU_F_SEGS;
+	assert_int_equal(ask_with(&c, NULL, &seg, 1), 0);
+	c = with_message(CMD(TEXTURE_CREATE, texture_create), sizeof(t));
+	assert_int_equal(ask_with(&c, &t, NULL, 0), 0);
+	texture_at = c.texture_create.object;
+	assert_int_equal(ask(CMD(SURFACE_CREATE, surface_create, .array = 2)), 0);
+}
+
+/* The graph fills four bytes of the memory, first with 3s, then, updated, with 4s. */
+static inline void make_graph(void)
+{
+	struct {
+		struct qcu_graph_node head;
+		struct qcu_graph_memset fill;
+	} node = {{.bytes = sizeof(node), .type = QCU_NODE_MEMSET},
+		  {.dst = memory_at + 64, .width = 4, .height = 1, .value = 3, .elem = 1}};
+	struct qCUcmd c =
+		CMD(GRAPH_MAKE, graph_make, .buf = {1, sizeof(node)}, .graph = 9, .nodes = 1);
+	const struct qcu_seg seg = {(uintptr_t)&node, sizeof(node)};
+
+	c.flags = QCU_F_SEGS;
+	assert_int_equal(ask_with(&c, NULL, &seg, 1), 0);
+	for (node.fill.value = 8; node.fill.value >= 4; node.fill.value--) {
+		c = CMD(GRAPH_UPDATE, graph_update, .buf = {1, sizeof(node)}, .graph = 9,
+			.nodes = 1);
+		c.flags = QCU_F_SEGS;
+		assert_int_equal(ask_with(&c, NULL, &seg, 1), 0);
+	}
+}
+
 static inline void make_session(void)
 {
 	if (!page)
@@ -149,6 +190,8 @@ static inline void make_session(void)
 	assert_int_equal(ask(CMD(EVENT_CREATE, event_create, .event = 8)), 0);
 	make_memory();
 	make_module();
+	make_images();
+	make_graph();
 	add();
 	assert_int_equal(ask(CMD(EVENT_RECORD, event_record, .event = 6, .stream = 4)), 0);
 	usleep(2000);
