@@ -16,7 +16,7 @@ void kept_init(struct kept *k)
 		TAILQ_INIT(&k->objects[i]);
 }
 
-static int compare_names(const void *a, const void *b)
+static int compare_kept_names(const void *a, const void *b)
 {
 	const struct kept_object *x = a, *y = b;
 
@@ -29,11 +29,11 @@ static void free_record(struct kept_step *r)
 	free(r);
 }
 
-static void end_object(struct kept *k, struct kept_object *o)
+static void end_kept_object(struct kept *k, struct kept_object *o)
 {
 	struct kept_step *r;
 
-	tdelete(o, &k->tree, compare_names);
+	tdelete(o, &k->tree, compare_kept_names);
 	TAILQ_REMOVE(&k->objects[o->name.kind], o, link);
 	while ((r = STAILQ_FIRST(&o->records))) {
 		STAILQ_REMOVE_HEAD(&o->records, link);
@@ -49,7 +49,7 @@ void kept_fini(struct kept *k)
 
 	for (i = 0; i < KEPT_KINDS; i++)
 		while ((o = TAILQ_FIRST(&k->objects[i])))
-			end_object(k, o);
+			end_kept_object(k, o);
 	pthread_mutex_destroy(&k->lock);
 }
 
@@ -70,7 +70,8 @@ struct kept_step *kept_step_new(size_t len)
 struct kept_object *kept_find(struct kept *k, const struct kept_name *name)
 {
 	const struct kept_object key = {.name = *name};
-	struct kept_object **node = (struct kept_object **)tfind(&key, &k->tree, compare_names);
+	struct kept_object **node =
+		(struct kept_object **)tfind(&key, &k->tree, compare_kept_names);
 
 	return node ? *node : NULL;
 }
@@ -80,7 +81,7 @@ uint64_t kept_made(const struct kept_object *o)
 	return o && o->made ? STAILQ_FIRST(&o->records)->number : 0;
 }
 
-static struct kept_object *new_object(struct kept *k, const struct kept_name *name)
+static struct kept_object *new_kept_object(struct kept *k, const struct kept_name *name)
 {
 	struct kept_object *o = calloc(1, sizeof(*o));
 
@@ -89,7 +90,7 @@ static struct kept_object *new_object(struct kept *k, const struct kept_name *na
 	o->name = *name;
 	o->of.kind = KEPT_KINDS;
 	STAILQ_INIT(&o->records);
-	if (!tsearch(o, &k->tree, compare_names)) {
+	if (!tsearch(o, &k->tree, compare_kept_names)) {
 		free(o);
 		return NULL;
 	}
@@ -122,11 +123,11 @@ void kept_add(struct kept *k, const struct kept_name *name, struct kept_step *r,
 		goto lost;
 	o = kept_find(k, name);
 	if (o && made) {
-		end_object(k, o);
+		end_kept_object(k, o);
 		o = NULL;
 	}
 	if (!o)
-		o = new_object(k, name);
+		o = new_kept_object(k, name);
 	if (!o)
 		goto lost;
 	r->number = ++k->number;
@@ -188,13 +189,13 @@ void kept_end(struct kept *k, const struct kept_name *name)
 	pthread_mutex_lock(&k->lock);
 	o = kept_find(k, name);
 	if (o)
-		end_object(k, o);
+		end_kept_object(k, o);
 	/* Kernels go with their module. Other objects hold what they depend on. */
 	o = name->kind == HANDLE_MODULE ? TAILQ_FIRST(&k->objects[HANDLE_KERNEL]) : NULL;
 	for (; o; o = next) {
 		next = TAILQ_NEXT(o, link);
 		if (same_name(&o->of, name))
-			end_object(k, o);
+			end_kept_object(k, o);
 	}
 	pthread_mutex_unlock(&k->lock);
 }
@@ -207,18 +208,18 @@ void kept_end_range(struct kept *k, uint64_t lo, uint64_t len)
 	pthread_mutex_lock(&k->lock);
 	o = kept_find(k, &whole);
 	if (o && o->len == len) {
-		end_object(k, o);
+		end_kept_object(k, o);
 	} else {
 		for (o = TAILQ_FIRST(&k->objects[KEPT_MAP]); o; o = next) {
 			next = TAILQ_NEXT(o, link);
 			if (o->lo - lo < len)
-				end_object(k, o);
+				end_kept_object(k, o);
 		}
 	}
 	for (o = TAILQ_FIRST(&k->objects[KEPT_PAGE]); o; o = next) {
 		next = TAILQ_NEXT(o, link);
 		if (o->lo < lo + len && lo < o->lo + o->len)
-			end_object(k, o);
+			end_kept_object(k, o);
 	}
 	pthread_mutex_unlock(&k->lock);
 }
@@ -237,7 +238,7 @@ void kept_end_device(struct kept *k, unsigned int device)
 		for (o = TAILQ_FIRST(&k->objects[i]); o; o = next) {
 			next = TAILQ_NEXT(o, link);
 			if (o->device == device)
-				end_object(k, o);
+				end_kept_object(k, o);
 		}
 	}
 	pthread_mutex_unlock(&k->lock);

@@ -195,7 +195,7 @@ static void keep_nodes(struct call *c, const struct kept_name *name)
 	free(nodes);
 }
 
-static void end_thread(struct call *c)
+static void end_thread_streams(struct call *c)
 {
 	struct kept_name name = {
 		.kind = HANDLE_STREAM, .id = QCU_STREAM_PER_THREAD, .tid = c->cmd->tid};
@@ -226,7 +226,7 @@ void mir_keep(struct call *c)
 		kept_end_range(&c->m->kept, c->cmd->unmap.va, c->cmd->unmap.len);
 		break;
 	case KEPT_ENDS_THREAD:
-		end_thread(c);
+		end_thread_streams(c);
 		break;
 	case KEPT_RESETS:
 		kept_end_device(&c->m->kept, c->cmd->device);

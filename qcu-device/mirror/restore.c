@@ -33,8 +33,9 @@ struct restoring {
 	uint64_t number; /* of the entry */
 };
 
-static bool refuse(struct restoring *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static bool refuse(struct restoring *r, const char *fmt, ...)
+static bool refuse_archive(struct restoring *r, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+static bool refuse_archive(struct restoring *r, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -56,7 +57,7 @@ static void answer(struct mir_request *req)
 	pthread_mutex_unlock(&r->lock);
 }
 
-static bool submit(struct restoring *r)
+static bool submit_entry(struct restoring *r)
 {
 	r->done = false;
 	r->req.done = answer;
@@ -143,27 +144,27 @@ static bool carry_out(struct restoring *r, const struct archive_entry *e, void *
 	bool ok;
 
 	if (e->cmd.op >= QCU_OP_COUNT || !qcu_rule(e->cmd.op) || !is_allowed(e))
-		return refuse(r, "entry %" PRIu64 " is none of a saved session", r->number);
+		return refuse_archive(r, "entry %" PRIu64 " is none of a saved session", r->number);
 	if (!prepare(r, e, data))
-		return refuse(r, "entry %" PRIu64 ", %s, has data of another length", r->number,
-			      name);
+		return refuse_archive(r, "entry %" PRIu64 ", %s, has data of another length",
+				      r->number, name);
 	/* Nobody knows where an array is. */
 	if (e->cmd.op == QCU_OP_ARRAY_CREATE)
 		r->m->cfg.ops->want(r->m->be, NULL, 0);
 	else
 		r->m->cfg.ops->want(r->m->be, wanted ? wanted : &none, e->wanted);
 	r->m->restore = &r->data;
-	ok = submit(r);
+	ok = submit_entry(r);
 	r->m->restore = NULL;
 	r->m->cfg.ops->want(r->m->be, &none, 0);
 	if (!ok)
-		return refuse(r, "entry %" PRIu64 ", %s, is none that a guest may send", r->number,
-			      name);
+		return refuse_archive(r, "entry %" PRIu64 ", %s, is none that a guest may send",
+				      r->number, name);
 	if (r->req.cmd.status)
-		return refuse(r, "%s cannot be done again: %s", name,
-			      mir_error_name(r->req.cmd.status));
+		return refuse_archive(r, "%s cannot be done again: %s", name,
+				      mir_error_name(r->req.cmd.status));
 	return is_same_answer(&r->req.cmd, &e->cmd) ||
-	       refuse(r, "%s has another answer than before", name);
+	       refuse_archive(r, "%s has another answer than before", name);
 }
 
 /* ---- the entries ---- */
@@ -177,7 +178,7 @@ static bool set_age(struct restoring *r, const struct archive_entry *e)
 
 	handles_put(&r->m->handles, h);
 	/* An event for other processes has no time. */
-	return !rc || rc == QCU_ERR_NotReady || refuse(r, "an event cannot be recorded");
+	return !rc || rc == QCU_ERR_NotReady || refuse_archive(r, "an event cannot be recorded");
 }
 
 /* All variables of modules get their memory, before something is written there. */
@@ -192,13 +193,13 @@ static bool settle_modules(struct restoring *r)
 		rc = r->m->cfg.ops->module_settle(r->m->be, h->module);
 		handles_put(&r->m->handles, h);
 	}
-	return !rc || refuse(r, "the variables of a module cannot be where they were");
+	return !rc || refuse_archive(r, "the variables of a module cannot be where they were");
 }
 
 static bool restore_text(struct restoring *r, const struct archive_entry *e, const char *text)
 {
-	if (e->len > TEXT_MAX)
-		return refuse(r, "entry %" PRIu64 " has too much text", r->number);
+	if (!e->len || e->len > TEXT_MAX)
+		return refuse_archive(r, "entry %" PRIu64 " has no text, or too much", r->number);
 	r->m->cfg.ops->print_write(r->m->be, e->what == ARCHIVE_ASSERTED, text, e->len);
 	return true;
 }
@@ -221,7 +222,7 @@ static bool restore_entry(struct restoring *r, const struct archive_entry *e, vo
 	case ARCHIVE_END:
 		return settle_modules(r);
 	}
-	return refuse(r, "entry %" PRIu64 " is of no kind that is known", r->number);
+	return refuse_archive(r, "entry %" PRIu64 " is of no kind that is known", r->number);
 }
 
 static bool read_entries(struct restoring *r)
@@ -234,10 +235,10 @@ static bool read_entries(struct restoring *r)
 	do {
 		r->number++;
 		if (!archive_read(&r->from, &e, &data, &wanted))
-			return refuse(r,
-				      r->from.wrong ? "entry %" PRIu64 " is damaged"
-						    : "the file ends at entry %" PRIu64,
-				      r->number);
+			return refuse_archive(r,
+					      r->from.wrong ? "entry %" PRIu64 " is damaged"
+							    : "the file ends at entry %" PRIu64,
+					      r->number);
 		ok = restore_entry(r, &e, data, wanted);
 		free(data);
 		free(wanted);
@@ -252,30 +253,31 @@ static bool read_head(struct restoring *r)
 
 	if (!archive_read_head(&r->from, &head) || head.magic != ARCHIVE_MAGIC ||
 	    head.format != ARCHIVE_FORMAT)
-		return refuse(r, "the file is no saved session, or is damaged");
+		return refuse_archive(r, "the file is no saved session, or is damaged");
 	if (head.wire != QCU_WIRE_VERSION)
-		return refuse(r, "the session is of version %u, not %u", head.wire,
-			      QCU_WIRE_VERSION);
+		return refuse_archive(r, "the session is of version %u, not %u", head.wire,
+				      QCU_WIRE_VERSION);
 	if (strnlen(head.backend, sizeof(head.backend)) != strlen(backend) ||
 	    memcmp(head.backend, backend, strlen(backend)))
-		return refuse(r, "the session is of another kind of GPU than %s", backend);
+		return refuse_archive(r, "the session is of another kind of GPU than %s", backend);
 	if (head.devices != r->m->devices)
-		return refuse(r, "the session has %u GPUs, not %u", head.devices, r->m->devices);
+		return refuse_archive(r, "the session has %u GPUs, not %u", head.devices,
+				      r->m->devices);
 	return true;
 }
 
 /* Ends the lane that has carried out the entries. */
-static bool end_thread(struct restoring *r)
+static bool end_restoring_thread(struct restoring *r)
 {
 	r->req = (struct mir_request){.cmd = {.op = QCU_OP_THREAD_EXIT, .tid = RESTORING_THREAD}};
 	r->m->restore = &r->data;
-	if (!submit(r))
-		return refuse(r, "the thread that restores does not end");
+	if (!submit_entry(r))
+		return refuse_archive(r, "the thread that restores does not end");
 	r->m->restore = NULL;
 	return true;
 }
 
-static bool restore(struct mirror *m, int fd, bool unsummed, char *why, size_t size)
+static bool restore_archive(struct mirror *m, int fd, bool unsummed, char *why, size_t size)
 {
 	struct restoring r = {.m = m,
 			      .from = {.fd = fd, .unsummed = unsummed},
@@ -286,18 +288,19 @@ static bool restore(struct mirror *m, int fd, bool unsummed, char *why, size_t s
 	bool ok;
 
 	if (!m->cfg.ops->unsaved)
-		return refuse(&r, "the backend %s cannot restore a session yet", m->cfg.ops->name);
-	ok = read_head(&r) && read_entries(&r) && end_thread(&r);
+		return refuse_archive(&r, "the backend %s cannot restore a session yet",
+				      m->cfg.ops->name);
+	ok = read_head(&r) && read_entries(&r) && end_restoring_thread(&r);
 	m->cfg.ops->want(m->be, NULL, 0);
 	return ok;
 }
 
 bool mir_restore(struct mirror *m, int fd, char *why, size_t size)
 {
-	return restore(m, fd, false, why, size);
+	return restore_archive(m, fd, false, why, size);
 }
 
 bool mir_restore_unsummed(struct mirror *m, int fd, char *why, size_t size)
 {
-	return restore(m, fd, true, why, size);
+	return restore_archive(m, fd, true, why, size);
 }

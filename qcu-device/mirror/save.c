@@ -31,8 +31,9 @@ struct saving {
 	size_t size;
 };
 
-static bool refuse(struct saving *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static bool refuse(struct saving *s, const char *fmt, ...)
+static bool refuse_saving(struct saving *s, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+static bool refuse_saving(struct saving *s, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -56,10 +57,11 @@ static bool wait_until_idle(struct saving *s, unsigned int ms)
 		idle = lanes_idle(m->lanes, ms) && lanes_idle(m->lanes, ms);
 		why = m->cfg.ops->unsaved(m->be, &busy);
 		if (idle && !busy)
-			return why ? refuse(s, "%s", why) : true;
+			return why ? refuse_saving(s, "%s", why) : true;
 		nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 	} while (spin_clock() < end);
-	return refuse(s, "%s", idle ? "work of the GPU does not end" : "a command does not end");
+	return refuse_saving(s, "%s",
+			     idle ? "work of the GPU does not end" : "a command does not end");
 }
 
 static const char *kind_name(enum handle_kind kind)
@@ -88,7 +90,7 @@ static bool is_whole(struct saving *s, const struct kept_object *o, const char *
 	if (o->of.kind >= KEPT_KINDS || o->of.id < QCU_ID_FIRST ||
 	    kept_made(kept_find(&s->m->kept, &o->of)) == o->of_number)
 		return true;
-	return refuse(s, "it has %s that needs something which has ended", what);
+	return refuse_saving(s, "it has %s that needs something which has ended", what);
 }
 
 static bool are_objects_kept(struct saving *s, enum kept_kind kind, const char *what)
@@ -108,13 +110,13 @@ static bool is_handle_kept(struct saving *s, enum handle_kind kind, uint32_t id,
 	const struct kept_object *o = kept_find(&s->m->kept, &name);
 
 	if (!o || !o->made)
-		return refuse(s, "it has %s", kind_name(kind));
+		return refuse_saving(s, "it has %s", kind_name(kind));
 	if (h->shared)
-		return refuse(s, "it shares %s with other processes", kind_name(kind));
+		return refuse_saving(s, "it shares %s with other processes", kind_name(kind));
 	if (kind == HANDLE_GRAPH) {
 		const char *why = save_graph_check(s->m, o, h);
 
-		return !why || refuse(s, "it has %s", why);
+		return !why || refuse_saving(s, "it has %s", why);
 	}
 	return is_whole(s, o, kind_name(kind));
 }
@@ -148,11 +150,11 @@ static bool is_memory_kept(struct saving *s)
 			continue;
 		count++;
 		if (mir_allocation_shared(s->m, o->name.id, &token) == QCU_ERR_Success)
-			return refuse(s, "it shares memory with other processes");
+			return refuse_saving(s, "it shares memory with other processes");
 		if (!is_whole(s, o, "memory"))
 			return false;
 	}
-	return count == mir_allocations(s->m) || refuse(s, "not all of its memory is known");
+	return count == mir_allocations(s->m) || refuse_saving(s, "not all of its memory is known");
 }
 
 static bool is_possible(struct saving *s)
@@ -162,16 +164,16 @@ static bool is_possible(struct saving *s)
 	bool placed;
 
 	if (m->kept.lost)
-		return refuse(s, "there was no memory for what would have to be saved");
+		return refuse_saving(s, "there was no memory for what would have to be saved");
 	if (!LIST_EMPTY(&m->imports) || !LIST_EMPTY(&m->opened))
-		return refuse(s, "it has opened memory of another process");
+		return refuse_saving(s, "it has opened memory of another process");
 	if (m->reservations || m->mappings)
-		return refuse(s, "it has reserved addresses of the GPU");
+		return refuse_saving(s, "it has reserved addresses of the GPU");
 	if (m->result_count)
-		return refuse(s, "a result has not been read yet");
+		return refuse_saving(s, "a result has not been read yet");
 	for (va = 0; window_next_pinned(&m->window, &va, &len, &placed); va += len)
 		if (placed)
-			return refuse(s, "it has managed memory that moves");
+			return refuse_saving(s, "it has managed memory that moves");
 	return are_handles_kept(s) && is_memory_kept(s) &&
 	       are_objects_kept(s, KEPT_TEXTURE, "a texture") &&
 	       are_objects_kept(s, KEPT_SURFACE, "a surface");
@@ -182,7 +184,8 @@ static bool is_possible(struct saving *s)
 static bool write_entry(struct saving *s, struct archive_entry *e, const void *data,
 			const struct be_wanted *wanted)
 {
-	return archive_write(&s->to, e, data, wanted) || refuse(s, "the file cannot be written");
+	return archive_write(&s->to, e, data, wanted) ||
+	       refuse_saving(s, "the file cannot be written");
 }
 
 static bool write_command(struct saving *s, const struct qCUcmd *cmd, const void *data, size_t len,
@@ -206,7 +209,7 @@ static bool write_module(struct saving *s, const struct kept_step *r)
 		m->cfg.ops->module_vars(m->be, h->module, wanted, count);
 	handles_put(&m->handles, h);
 	ok = ok ? write_command(s, &r->cmd, r->data, r->len, wanted, (uint32_t)count)
-		: refuse(s, "there is no memory");
+		: refuse_saving(s, "there is no memory");
 	free(wanted);
 	return ok;
 }
@@ -273,7 +276,7 @@ static bool write_records(struct saving *s, unsigned int kinds)
 					more = realloc(all, room * sizeof(*all));
 					if (!more) {
 						free(all);
-						return refuse(s, "there is no memory");
+						return refuse_saving(s, "there is no memory");
 					}
 					all = more;
 				}
@@ -318,13 +321,13 @@ static bool write_memory(struct saving *s, const struct be_wanted *p, bool zeros
 	struct qCUcmd cmd = {.op = QCU_OP_COPY_H2D, .device = (uint8_t)p->dev, .flags = QCU_F_SEGS};
 	uint8_t *piece = malloc(ARCHIVE_PIECE);
 	uint64_t at = 0, len;
-	bool ok = piece || refuse(s, "there is no memory");
+	bool ok = piece || refuse_saving(s, "there is no memory");
 
 	for (; at < p->size && ok; at += len) {
 		len = p->size - at < ARCHIVE_PIECE ? p->size - at : ARCHIVE_PIECE;
 		if (ops->copy_d2h(s->m->be, piece, p->addr + at, len, stream) ||
 		    ops->stream_sync(s->m->be, stream)) {
-			ok = refuse(s, "its memory cannot be read");
+			ok = refuse_saving(s, "its memory cannot be read");
 			break;
 		}
 		if (!zeros && is_zero(piece, len))
@@ -342,7 +345,7 @@ static bool write_variables(struct saving *s, const struct handle *h)
 	const struct be_ops *ops = s->m->cfg.ops;
 	size_t count = ops->module_vars(s->m->be, h->module, NULL, 0), i;
 	struct be_wanted *wanted = calloc(count + 1, sizeof(*wanted));
-	bool ok = wanted || refuse(s, "there is no memory");
+	bool ok = wanted || refuse_saving(s, "there is no memory");
 
 	if (ok)
 		ops->module_vars(s->m->be, h->module, wanted, count);
@@ -370,7 +373,7 @@ static bool write_rows(struct saving *s, const struct handle *h, struct qCUcmd *
 	};
 
 	if (ops->copy_box(s->m->be, &box, stream) || ops->stream_sync(s->m->be, stream))
-		return refuse(s, "an array cannot be read");
+		return refuse_saving(s, "an array cannot be read");
 	return write_command(s, cmd, piece, w->buf.len, NULL, 0);
 }
 
@@ -385,7 +388,7 @@ static bool write_level(struct saving *s, const struct handle *h, struct qCUcmd 
 	w->width = w->pitch = size[0] * be_array_elem(&h->desc);
 	most = w->width < ARCHIVE_PIECE ? (uint32_t)ARCHIVE_PIECE / w->width : 1;
 	piece = malloc((size_t)most * w->width);
-	ok = piece || refuse(s, "there is no memory");
+	ok = piece || refuse_saving(s, "there is no memory");
 	for (w->z = 0; w->z < size[2] && ok; w->z++) {
 		for (w->y = 0; w->y < size[1] && ok; w->y += w->height) {
 			w->height = size[1] - w->y < most ? size[1] - w->y : most;
@@ -465,7 +468,7 @@ static bool write_graphs(struct saving *s)
 		if (!ok || !is_alive(s->m, o))
 			continue;
 		ok = save_graph(o, &cmd, &data) ? write_command(s, &cmd, data, cmd.buf.len, NULL, 0)
-						: refuse(s, "there is no memory");
+						: refuse_saving(s, "there is no memory");
 		free(data);
 	}
 	return ok;
@@ -479,7 +482,7 @@ struct text {
 	bool assertion;
 };
 
-static bool take_text(struct saving *s, struct text *t)
+static bool take_printed_text(struct saving *s, struct text *t)
 {
 	const struct be_ops *ops = s->m->cfg.ops;
 	typeof(ops->print_read) read = t->assertion ? ops->assert_read : ops->print_read;
@@ -490,7 +493,7 @@ static bool take_text(struct saving *s, struct text *t)
 	t->text = malloc(len);
 	if (t->text && !read(s->m->be, t->text, len, &t->len))
 		return true;
-	return refuse(s, "printed text cannot be read");
+	return refuse_saving(s, "printed text cannot be read");
 }
 
 static bool write_text(struct saving *s, const struct text *t)
@@ -514,7 +517,7 @@ static bool write_end(struct saving *s)
 {
 	struct text out = {0}, err = {.assertion = true};
 	struct archive_entry end = {.what = ARCHIVE_END};
-	bool ok = take_text(s, &out) && take_text(s, &err) && write_refusal(s) &&
+	bool ok = take_printed_text(s, &out) && take_printed_text(s, &err) && write_refusal(s) &&
 		  write_text(s, &out) && write_text(s, &err) && write_entry(s, &end, NULL, NULL);
 
 	if (!ok) {
@@ -534,7 +537,7 @@ static bool write_head(struct saving *s)
 				    .devices = s->m->devices};
 
 	snprintf(head.backend, sizeof(head.backend), "%s", s->m->cfg.ops->name);
-	return archive_write_head(&s->to, &head) || refuse(s, "the file cannot be written");
+	return archive_write_head(&s->to, &head) || refuse_saving(s, "the file cannot be written");
 }
 
 bool mir_save(struct mirror *m, int fd, unsigned int wait_ms, char *why, size_t size)
@@ -542,9 +545,10 @@ bool mir_save(struct mirror *m, int fd, unsigned int wait_ms, char *why, size_t 
 	struct saving s = {.m = m, .to = {.fd = fd}, .why = why, .size = size};
 
 	if (!m->cfg.ops->unsaved)
-		return refuse(&s, "the backend %s cannot save a session yet", m->cfg.ops->name);
+		return refuse_saving(&s, "the backend %s cannot save a session yet",
+				     m->cfg.ops->name);
 	if (atomic_load(&m->abandoned))
-		return refuse(&s, "the session has ended");
+		return refuse_saving(&s, "the session has ended");
 	if (!wait_until_idle(&s, wait_ms) || !is_possible(&s))
 		return false;
 	mir_watches_end(m);

@@ -179,7 +179,8 @@ int soft_assert_read(struct be *be, void *buf, size_t max, size_t *got)
 
 void soft_print_write(struct be *be, bool assertion, const char *text, size_t len)
 {
-	add_output_text(assertion ? &be->complaints : &be->print, text, len);
+	if (len)
+		add_output_text(assertion ? &be->complaints : &be->print, text, len);
 }
 
 static void keep_text(char *to, size_t size, const char *text)

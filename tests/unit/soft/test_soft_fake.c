@@ -109,6 +109,15 @@ const char *ptx_managed_at(const struct ptx_module *m, unsigned int i)
 	return i ? NULL : "var";
 }
 
+bool ptx_var_at(const struct ptx_module *m, uint32_t i, uint64_t *addr, uint64_t *size)
+{
+	(void)m;
+	(void)i;
+	(void)addr;
+	(void)size;
+	return false;
+}
+
 enum ptx_status ptx_var_find(const struct ptx_module *m, const char *name, uint64_t *addr,
 			     size_t *size)
 {

@@ -149,6 +149,8 @@ static void forbidden_commands(void **state)
 	e = ENTRY(c);
 	e.cmd.op = 0xffff;
 	refused_entry(e, NULL, NULL, "none of a saved");
+	e = (struct archive_entry){.what = ARCHIVE_PRINTED};
+	refused_entry(e, NULL, NULL, "has no text");
 	e = (struct archive_entry){.what = 99};
 	refused_entry(e, NULL, NULL, "of no kind");
 	/* Data where there is none, and of another length. */
