@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A saved session, as it stands in a file: a head, and entries one after another. The sums find
- * what got lost or changed on the way. They are no protection against somebody who writes a
+ * what got lost or changed on the way. They are no protection against somebody who writes an
  * archive: restore.c trusts nothing in it.
  */
 #ifndef QCU_ARCHIVE_H
