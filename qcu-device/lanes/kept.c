@@ -182,6 +182,40 @@ static bool same_name(const struct kept_name *a, const struct kept_name *b)
 	return !memcmp(a, b, sizeof(*a));
 }
 
+void kept_copy(struct kept *k, const struct kept_name *from, const struct kept_name *to,
+	       uint16_t op, const struct qCUcmd *about)
+{
+	struct kept_steps copies = STAILQ_HEAD_INITIALIZER(copies);
+	const struct kept_object *o;
+	const struct kept_step *s;
+	struct kept_step *copy;
+
+	if (same_name(from, to))
+		return;
+	pthread_mutex_lock(&k->lock);
+	o = kept_find(k, from);
+	for (s = o ? STAILQ_FIRST(&o->records) : NULL; s; s = STAILQ_NEXT(s, link)) {
+		if (s->cmd.op != op)
+			continue;
+		copy = kept_step_new(0);
+		k->lost |= !copy;
+		if (!copy)
+			continue;
+		copy->cmd = s->cmd;
+		copy->cmd.words[0] = about->words[0];
+		copy->cmd.device = about->device;
+		copy->cmd.tid = about->tid;
+		copy->key = s->key;
+		STAILQ_INSERT_TAIL(&copies, copy, link);
+	}
+	pthread_mutex_unlock(&k->lock);
+	kept_drop(k, to, op, NULL);
+	while ((copy = STAILQ_FIRST(&copies))) {
+		STAILQ_REMOVE_HEAD(&copies, link);
+		kept_add(k, to, copy, false, NULL);
+	}
+}
+
 void kept_end(struct kept *k, const struct kept_name *name)
 {
 	struct kept_object *o, *next;

@@ -30,6 +30,7 @@ enum kept_does {
 	KEPT_MAKES,
 	KEPT_SETS,
 	KEPT_SETS_NODES, /* of a graph, each on its own */
+	KEPT_COPIES,	 /* the attributes of another stream */
 	KEPT_ENDS,
 	KEPT_ENDS_RANGE,  /* all maps in this range, and the page if it is there */
 	KEPT_ENDS_THREAD, /* the default streams of a thread */
@@ -90,6 +91,12 @@ void kept_add(struct kept *k, const struct kept_name *name, struct kept_step *r,
 void kept_end(struct kept *k, const struct kept_name *name);
 /* Drops what such commands have set of the object. key: NULL, or only with that key. */
 void kept_drop(struct kept *k, const struct kept_name *name, uint16_t op, const uint64_t *key);
+/*
+ * What such commands have set of one object is set of the other from now on, and nothing else is.
+ * `about` has the other one's number in the first word of its body, its device and its thread.
+ */
+void kept_copy(struct kept *k, const struct kept_name *from, const struct kept_name *to,
+	       uint16_t op, const struct qCUcmd *about);
 /* Something cannot be kept: the session cannot be saved. */
 void kept_lose(struct kept *k);
 void kept_end_range(struct kept *k, uint64_t lo, uint64_t len);

@@ -207,7 +207,7 @@ static void end_thread_streams(struct call *c)
 void mir_keep(struct call *c)
 {
 	const struct kept_rule *rule = &rules[c->cmd->op];
-	struct kept_name name;
+	struct kept_name name, from;
 
 	if (rule->does == KEPT_NOTHING || !mir_kept_name(c->cmd, &name))
 		return;
@@ -218,6 +218,10 @@ void mir_keep(struct call *c)
 		break;
 	case KEPT_SETS_NODES:
 		keep_nodes(c, &name);
+		break;
+	case KEPT_COPIES:
+		name_object(c->cmd, c->cmd->stream_attr_copy.from, rule->kind, &from);
+		kept_copy(&c->m->kept, &from, &name, QCU_OP_STREAM_ATTR_SET, c->cmd);
 		break;
 	case KEPT_ENDS:
 		kept_end(&c->m->kept, &name);

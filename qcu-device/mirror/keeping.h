@@ -19,6 +19,7 @@
 #define KEPT_COMMANDS(X) \
 	X(STREAM_CREATE, stream_create, MAKES, HANDLE_STREAM, stream, none, none) \
 	X(STREAM_ATTR_SET, stream_attr_set, SETS, HANDLE_STREAM, stream, attr, none) \
+	X(STREAM_ATTR_COPY, stream_attr_copy, COPIES, HANDLE_STREAM, to, none, none) \
 	X(STREAM_DESTROY, stream_destroy, ENDS, HANDLE_STREAM, stream, none, none) \
 	X(EVENT_CREATE, event_create, MAKES, HANDLE_EVENT, event, none, none) \
 	X(EVENT_DESTROY, event_destroy, ENDS, HANDLE_EVENT, event, none, none) \

@@ -328,6 +328,48 @@ static void made_again(void **state)
 	mir_destroy(mirror);
 }
 
+static struct qCUcmd policy(uint32_t stream, uint8_t value)
+{
+	return CMD(STREAM_ATTR_SET, stream_attr_set, .stream = stream, .attr = 3, .value = {value});
+}
+
+static unsigned int policy_of(uint32_t stream)
+{
+	struct qCUcmd c = CMD(STREAM_ATTR_GET, stream_attr_get, .stream = stream, .attr = 3);
+
+	assert_int_equal(ask_with(&c, NULL, NULL, 0), 0);
+	return c.stream_attr_get.value[0];
+}
+
+/* What a stream got from another one stays, also when the other one changes or ends. */
+static void copied_attributes(void **state)
+{
+	int fd = new_file();
+
+	(void)state;
+	make_session();
+	assert_int_equal(ask(CMD(STREAM_CREATE, stream_create, .stream = 5, .flags = 1)), 0);
+	assert_int_equal(ask(CMD(STREAM_CREATE, stream_create, .stream = 6, .flags = 1)), 0);
+	assert_int_equal(ask(policy(4, 4)), 0);
+	assert_int_equal(ask(policy(5, 2)), 0);
+	assert_int_equal(ask(policy(6, 2)), 0);
+	assert_int_equal(ask(CMD(STREAM_ATTR_COPY, stream_attr_copy, .to = 5, .from = 4)), 0);
+	assert_int_equal(ask(CMD(STREAM_ATTR_COPY, stream_attr_copy, .to = 6, .from = 6)), 0);
+	assert_int_equal(ask(policy(4, 3)), 0);
+	if (!mir_save(mirror, fd, 1000, why, sizeof(why)))
+		fail_msg("%s", why);
+	mir_destroy(mirror);
+	start_mirror();
+	lseek(fd, 0, SEEK_SET);
+	if (!mir_restore(mirror, fd, why, sizeof(why)))
+		fail_msg("%s", why);
+	assert_int_equal(policy_of(4), 3);
+	assert_int_equal(policy_of(5), 4);
+	assert_int_equal(policy_of(6), 2);
+	mir_destroy(mirror);
+	close(fd);
+}
+
 /* A setting again and again, and objects that end, leave nothing. */
 static void nothing_grows(void **state)
 {
@@ -365,6 +407,7 @@ int main(void)
 		cmocka_unit_test(not_yet),
 		cmocka_unit_test(made_again),
 		cmocka_unit_test(nothing_grows),
+		cmocka_unit_test(copied_attributes),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);
