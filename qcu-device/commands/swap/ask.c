@@ -52,8 +52,11 @@ static bool is_ledger(const struct swap_gpu *g)
 	return atomic_load(&o->memory) || !atomic_load(&o->looks);
 }
 
+/* A backend may have to look at all its memory, so it is asked only if something has left. */
 static uint64_t count_away(const struct swap_gpu *g)
 {
+	if (!(atomic_load_explicit(&g->m->swap_state, memory_order_relaxed) & SWAP_AWAY))
+		return 0;
 	return g->m->cfg.ops->mem_away(g->m->be, g->device);
 }
 

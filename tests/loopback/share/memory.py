@@ -137,7 +137,7 @@ def turns():
     """Two programs of 0.6 of the memory each, then of 0.9: both go on, and both have the right bytes."""
     broker()
     for part in 0.6, 0.9:
-        a, b = (Program(int(GPU * part), steps=STEPS, pause=100000) for _ in range(2))
+        a, b = (Program(int(GPU * part), steps=STEPS // 2, pause=100000) for _ in range(2))
         failed = a.wait() + b.wait()
         expect('allocations failed that were promised', not failed)
     until('nothing is held', lambda: not total('held_mib'))
