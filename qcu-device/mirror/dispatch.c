@@ -144,18 +144,20 @@ static void drop_holds(struct call *c)
 	c->holds_memory = false;
 }
 
-static int carry_out_call(struct call *c, unsigned int traits, struct swap_wait *w)
+static int begin_call(struct call *c, unsigned int traits, struct swap_wait *w)
 {
-	struct mirror *m = c->m;
 	int status = go_in(c, traits, w);
 
-	if (status)
-		return status;
-	if (c->cmd->tid && !(traits & (QCU_ANY_DEVICE | QCU_LOOKS)))
-		budget_uses(&m->budget, c->cmd->device);
-	status = functions[c->cmd->op](c);
+	if (!status && c->cmd->tid && !(traits & (QCU_ANY_DEVICE | QCU_LOOKS)))
+		budget_uses(&c->m->budget, c->cmd->device);
+	return status;
+}
+
+/* The command's function has returned `status`. */
+static int end_call(struct call *c, unsigned int traits, int status)
+{
 	if (c->waited && !status && c->cmd->tid && !(traits & (QCU_PARKS | QCU_ALONE)))
-		status = mir_watch_error(m);
+		status = mir_watch_error(c->m);
 	if (!(traits & QCU_TURN) && !status)
 		mir_keep(c);
 	leave_backend(c, traits);
@@ -182,11 +184,14 @@ bool mir_dispatch(void *mirror, struct mir_request *req)
 	complain_command(mir_op_name(cmd->op));
 	status = refused(&c, traits);
 	if (!status) {
-		status = carry_out_call(&c, traits, &room);
-		while (status == QCU_ERR_MemoryAllocation && m->swap &&
-		       mir_swap_make_room(&c, &room)) {
+		for (;;) {
+			status = begin_call(&c, traits, &room);
+			if (!status)
+				status = end_call(&c, traits, functions[cmd->op](&c));
+			if (status != QCU_ERR_MemoryAllocation || !m->swap ||
+			    !mir_swap_make_room(&c, &room))
+				break;
 			drop_holds(&c);
-			status = carry_out_call(&c, traits, &room);
 		}
 		if (m->swap && !(traits & QCU_PARKS))
 			mir_swap_done(&c, &room);

@@ -47,7 +47,7 @@ static bool refuse_archive(struct restoring *r, const char *fmt, ...)
 
 /* ---- one command ---- */
 
-static void answer(struct mir_request *req)
+static void note_answer(struct mir_request *req)
 {
 	struct restoring *r = (struct restoring *)((char *)req - offsetof(struct restoring, req));
 
@@ -60,7 +60,7 @@ static void answer(struct mir_request *req)
 static bool submit_entry(struct restoring *r)
 {
 	r->done = false;
-	r->req.done = answer;
+	r->req.done = note_answer;
 	if (!mir_submit(r->m, &r->req))
 		return false;
 	pthread_mutex_lock(&r->lock);

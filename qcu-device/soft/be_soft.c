@@ -237,6 +237,8 @@ const char *soft_unsaved(struct be *be, bool *busy)
 	if (!why && soft_modules_unplaced(be))
 		why = "a module's variables have no memory after a reset of the device";
 	for (i = 0; i < be->gpus && !why; i++) {
+		if (soft_mem_away(be, i))
+			why = "memory of it is not on the GPU";
 		if (!soft_modules_only(be, i))
 			why = "kernels have memory from malloc()";
 		/* As in the child of a process that has a GPU of its own, which only tests do. */
