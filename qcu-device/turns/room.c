@@ -79,11 +79,16 @@ void room_claim(struct room *r, uint64_t now_ns, unsigned int vm, unsigned int p
 	if (c->need && c->ask != p->answer && (!p->asks || c->ask != p->ask)) {
 		p->asks = true;
 		p->ask = c->ask;
-		p->asked_ns = r->now_ns;
+		/* A program that asks again stays as old as it was, or two would take turns for
+		 * ever. */
+		if (!p->asked_ns)
+			p->asked_ns = r->now_ns;
 		p->came = false;
 	}
 	if (!c->need)
 		p->asks = false;
+	if (!c->need && !c->away)
+		p->asked_ns = 0;
 }
 
 static uint64_t count_movable(const struct room_program *p)
