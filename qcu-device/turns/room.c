@@ -79,9 +79,11 @@ void room_claim(struct room *r, uint64_t now_ns, unsigned int vm, unsigned int p
 	if (c->need && c->ask != p->answer && (!p->asks || c->ask != p->ask)) {
 		p->asks = true;
 		p->ask = c->ask;
-		/* A program that asks again stays as old as it was, or two would take turns for
-		 * ever. */
-		if (!p->asked_ns)
+		/*
+		 * A program that asks again stays as old as it was, or two would take memory from
+		 * each other for ever. But not for long: its claims may be lies.
+		 */
+		if (!p->asked_ns || r->now_ns - p->asked_ns > ROOM_AGE)
 			p->asked_ns = r->now_ns;
 		p->came = false;
 	}

@@ -20,7 +20,7 @@
 #include "include/qcucmd.h"
 #include "qcu-device/turns/turns.h"
 
-#define ROOM_AGE      10000000000ull /* ns: no request is older */
+#define ROOM_AGE      10000000000ull /* ns: a new request is no older */
 #define ROOM_PROGRAMS (QCU_MAX_SESSIONS + 1u)
 
 #define ROOM_TICK	 5000000ull	/* ns: how often the broker looks while somebody waits */
