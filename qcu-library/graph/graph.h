@@ -122,12 +122,12 @@ struct CUgraph_st {
 
 static inline bool qcul_graph_valid(const struct CUgraph_st *g)
 {
-	return g && g->magic == QCUL_GRAPH_MAGIC;
+	return qcul_may_point(g) && g->magic == QCUL_GRAPH_MAGIC;
 }
 
 static inline bool qcul_node_valid(const struct CUgraphNode_st *n)
 {
-	return n && n->magic == QCUL_NODE_MAGIC;
+	return qcul_may_point(n) && n->magic == QCUL_NODE_MAGIC;
 }
 
 static inline bool qcul_node_is_memory(const struct qcul_node_params *p)

@@ -51,7 +51,7 @@ struct CUgraphExec_st {
 
 static bool is_exec_valid(const struct CUgraphExec_st *x)
 {
-	return x && x->magic == EXEC_MAGIC;
+	return qcul_may_point(x) && x->magic == EXEC_MAGIC;
 }
 
 const struct CUgraph_st *qcul_exec_graph(cudaGraphExec_t exec)

@@ -169,9 +169,11 @@ static cudaError_t clone_child(struct qcul_node_params *p, const struct CUgraph_
 cudaError_t qcul_node_child(struct qcul_node_params *p, cudaGraph_t child)
 {
 	p->type = cudaGraphNodeTypeEmpty;
-	if (!qcul_graph_valid(child) || child->is_moved || child->memory_count ||
-	    child->has_conditional)
+	if (!qcul_graph_valid(child) || child->is_moved || child->has_conditional)
 		return cudaErrorInvalidValue;
+	/* As NVIDIA's library says. It can be moved. */
+	if (child->memory_count)
+		return cudaErrorNotSupported;
 	return clone_child(p, child);
 }
 

@@ -17,7 +17,7 @@ struct CUuserObject_st {
 
 static bool is_user_object(const struct CUuserObject_st *o)
 {
-	return o && o->magic == OBJECT_MAGIC;
+	return qcul_may_point(o) && o->magic == OBJECT_MAGIC;
 }
 
 static void drop_object_refs(struct CUuserObject_st *o, unsigned int count)

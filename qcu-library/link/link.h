@@ -126,6 +126,12 @@ uint32_t qcul_tid(void);
 const struct qcu_hello *qcul_hello(void);
 const struct qcu_info *qcul_info(void);
 
+/* May there be an object at this address? Programs give other pointers, too. */
+static inline bool qcul_may_point(const void *p)
+{
+	return p && (uintptr_t)p % sizeof(void *) == 0;
+}
+
 /* A record for this device, and one for the calling thread's. */
 struct qCUcmd qcul_cmd_for(enum qcu_op op, int device);
 struct qCUcmd qcul_cmd(enum qcu_op op);

@@ -626,7 +626,7 @@ cudaError_t qcul_kernel(const void *func, struct CUkern_st **kernel)
 
 bool qcul_kernel_valid(const struct CUkern_st *kernel)
 {
-	return kernel && kernel->magic == KERNEL_MAGIC;
+	return qcul_may_point(kernel) && kernel->magic == KERNEL_MAGIC;
 }
 
 /* The lock is held. */

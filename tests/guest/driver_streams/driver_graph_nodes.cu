@@ -108,7 +108,7 @@ static void moved_child(CUdevice device)
 	DCHECK(cuGraphAddMemFreeNode(&nodes[1], inner, &nodes[0], 1, a.dptr));
 	any.type = CU_GRAPH_NODE_TYPE_GRAPH;
 	any.graph.graph = inner;
-	DEXPECT(cuGraphAddNode(&child, graph, NULL, NULL, 0, &any), CUDA_ERROR_INVALID_VALUE);
+	DEXPECT(cuGraphAddNode(&child, graph, NULL, NULL, 0, &any), CUDA_ERROR_NOT_SUPPORTED);
 	any.graph.ownership = CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
 	DCHECK(cuGraphAddNode(&child, graph, NULL, NULL, 0, &any));
 	DCHECK(cuGraphChildGraphNodeGetGraph(child, &seen));
