@@ -130,12 +130,10 @@ void mir_stream_put(struct call *c, struct stream_ref *ref)
 
 int mir_stream_wait(struct call *c, const struct stream_ref *ref)
 {
-	const struct be_ops *ops = c->m->cfg.ops;
 	uint64_t end = 0;
 
 	c->waited = true;
-	while (mir_turn_look_again(c->m, ref->device, &end) &&
-	       ops->stream_query(c->m->be, ref->s) == QCU_ERR_NotReady)
+	while (mir_turn_look_again(c->m, ref->device, &end) && !mir_stream_done(c->m, ref->s))
 		;
-	return ops->stream_sync(c->m->be, ref->s);
+	return c->m->cfg.ops->stream_sync(c->m->be, ref->s);
 }

@@ -123,10 +123,9 @@ static void put_mark(struct turn_gpu *g, struct be_stream *s, _Atomic uint32_t *
 		mir_turn_unmark(g, rc);
 }
 
-/* An error also counts as done: the context has ended. */
-static bool is_idle(const struct turn_gpu *g, struct be_stream *s)
+bool mir_stream_done(const struct mirror *m, struct be_stream *s)
 {
-	return g->m->cfg.ops->stream_query(g->m->be, s) != QCU_ERR_NotReady;
+	return m->cfg.ops->stream_query(m->be, s) != QCU_ERR_NotReady;
 }
 
 static void close_slot(struct turn_gpu *g, unsigned int i)
@@ -147,7 +146,7 @@ static void close_slots_that_are_done(struct turn_gpu *g)
 	unsigned int i;
 
 	for (i = 0; atomic_load(&g->open) && i < g->slots; i++)
-		if (g->slot[i].open && is_idle(g, g->slot[i].s))
+		if (g->slot[i].open && mir_stream_done(g->m, g->slot[i].s))
 			say_done(g, i);
 }
 
@@ -275,7 +274,7 @@ void mir_turn_mark_begin(struct call *c, const struct stream_ref *s)
 	if (i < TURNS_SLOTS) {
 		take_slot(g, i, s->s);
 		c->slot = (uint8_t)i;
-		c->idle = is_idle(g, s->s);
+		c->idle = mir_stream_done(g->m, s->s);
 		end_open_work(g, i, c->idle);
 		number = (++g->slot[i].begun & TURNS_COUNT) | (c->turn - 1u) << TURNS_KIND;
 		if (c->idle)
@@ -321,7 +320,7 @@ void mir_turn_forget(struct mirror *m, unsigned int device, struct be_stream *s)
 	pthread_mutex_lock(&g->lock);
 	for (i = 0; i < g->slots; i++)
 		if (g->slot[i].s == s) {
-			end_open_work(g, i, g->slot[i].open && is_idle(g, s));
+			end_open_work(g, i, g->slot[i].open && mir_stream_done(g->m, s));
 			g->slot[i].s = NULL;
 		}
 	pthread_mutex_unlock(&g->lock);

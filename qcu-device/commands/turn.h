@@ -74,6 +74,9 @@ void mir_turns_await(struct mirror *m, unsigned int device);
 /* The stream is about to be destroyed. */
 void mir_turn_forget(struct mirror *m, unsigned int device, struct be_stream *s);
 
+/* Is the stream's work done? So it counts after an error, too: the context has ended. */
+bool mir_stream_done(const struct mirror *m, struct be_stream *s);
+
 /* What the broker orders, and what the session says. */
 const struct turns_orders *mir_turn_orders(const struct turn_gpu *g);
 struct turns_report *mir_turn_report(const struct turn_gpu *g);

@@ -18,12 +18,6 @@
 #define CLOSE_NS  100000   /* and whether work is that has no mark at its end */
 #define IDLE_NS	  50000000 /* how often it looks for an error that has ended them */
 
-/* An error also counts as done: the context has ended. */
-static bool is_stream_done(struct mirror *m, struct be_stream *s)
-{
-	return m->cfg.ops->stream_query(m->be, s) != QCU_ERR_NotReady;
-}
-
 bool mir_streams_done(struct mirror *m, unsigned int device)
 {
 	bool done = true;
@@ -32,10 +26,10 @@ bool mir_streams_done(struct mirror *m, unsigned int device)
 
 	for (id = 0; done && (h = handles_next(&m->handles, HANDLE_STREAM, &id)); id++) {
 		if (h->device == device)
-			done = is_stream_done(m, h->stream);
+			done = mir_stream_done(m, h->stream);
 		handles_put(&m->handles, h);
 	}
-	return done && is_stream_done(m, m->cfg.ops->stream_legacy(m->be, device)) &&
+	return done && mir_stream_done(m, m->cfg.ops->stream_legacy(m->be, device)) &&
 	       mir_thread_streams_done(m, device);
 }
 
