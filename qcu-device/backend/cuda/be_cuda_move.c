@@ -9,9 +9,10 @@
  */
 #include "qcu-device/backend/cuda/be_cuda.h"
 
-/* The next part of the device's plots. */
+/* The next part of the device's plots that is in this state. */
 struct walk {
 	unsigned int dev;
+	enum cu_part_state state;
 	size_t plot;
 	unsigned int part;
 	struct cu_plot *b;
@@ -20,9 +21,10 @@ struct walk {
 static struct cu_part *next_part(const struct be *be, struct walk *w, unsigned int *i)
 {
 	for (; (w->b = cu_plot_number(be, w->plot)); w->plot++, w->part = 0)
-		if (w->b->dev == w->dev && !w->b->known && w->part < w->b->parts) {
+		while (w->b->dev == w->dev && !w->b->known && w->part < w->b->parts) {
 			*i = w->part++;
-			return &w->b->part[*i];
+			if (w->b->part[*i].state == w->state)
+				return &w->b->part[*i];
 		}
 	return NULL;
 }
@@ -65,15 +67,13 @@ static int queue_copies(struct be *be, const struct cu_plot *b, unsigned int i, 
 static int begin_to_leave(struct be *be, unsigned int dev, uint64_t want,
 			  const struct be_store *store, cudaStream_t s)
 {
-	struct walk w = {.dev = dev};
+	struct walk w = {.dev = dev, .state = CU_PART_HERE};
 	int ret = QCU_ERR_Success;
 	uint64_t bytes = 0;
 	struct cu_part *p;
 	unsigned int i;
 
 	while (!ret && bytes < want && (p = next_part(be, &w, &i))) {
-		if (p->state != CU_PART_HERE)
-			continue;
 		if (!take_copies(w.b, i, store))
 			break;
 		p->state = CU_PART_MOVING;
@@ -86,14 +86,12 @@ static int begin_to_leave(struct be *be, unsigned int dev, uint64_t want,
 /* All copies have been made, or (err set) perhaps not. Returns the first error. */
 static int end_leave(struct be *be, unsigned int dev, int err, uint64_t *left)
 {
-	struct walk w = {.dev = dev};
+	struct walk w = {.dev = dev, .state = CU_PART_MOVING};
 	struct cu_part *p;
 	unsigned int i;
 	int ret;
 
 	while ((p = next_part(be, &w, &i))) {
-		if (p->state != CU_PART_MOVING)
-			continue;
 		ret = err ? err
 			  : CU_DRIVER(be, unmap, (CUdeviceptr)cu_part_addr(w.b, i),
 				      cu_part_bytes(w.b, i));
@@ -138,14 +136,12 @@ int cu_mem_leave(struct be *be, unsigned int dev, uint64_t want, const struct be
 /* *full: there is no room for the next part, but all is well with those before it. */
 static int begin_to_return(struct be *be, unsigned int dev, cudaStream_t s, bool *full)
 {
-	struct walk w = {.dev = dev};
+	struct walk w = {.dev = dev, .state = CU_PART_AWAY};
 	int ret = QCU_ERR_Success;
 	struct cu_part *p;
 	unsigned int i;
 
 	while (!ret && (p = next_part(be, &w, &i))) {
-		if (p->state != CU_PART_AWAY)
-			continue;
 		ret = cu_part_map(be, w.b, i);
 		*full = ret == QCU_ERR_MemoryAllocation;
 		if (ret)
@@ -160,13 +156,11 @@ static int begin_to_return(struct be *be, unsigned int dev, cudaStream_t s, bool
 
 static void end_return(struct be *be, unsigned int dev, bool right, uint64_t *back)
 {
-	struct walk w = {.dev = dev};
+	struct walk w = {.dev = dev, .state = CU_PART_MOVING};
 	struct cu_part *p;
 	unsigned int i;
 
 	while ((p = next_part(be, &w, &i))) {
-		if (p->state != CU_PART_MOVING)
-			continue;
 		if (right) {
 			p->state = CU_PART_HERE;
 			*back += cu_part_bytes(w.b, i);
@@ -205,15 +199,13 @@ int cu_mem_return(struct be *be, unsigned int dev, uint64_t *back)
 
 static uint64_t sum_parts(struct be *be, unsigned int dev, enum cu_part_state state)
 {
-	struct walk w = {.dev = dev};
-	const struct cu_part *p;
+	struct walk w = {.dev = dev, .state = state};
 	uint64_t sum = 0;
 	unsigned int i;
 
 	pthread_mutex_lock(&be->plot_lock);
-	while ((p = next_part(be, &w, &i)))
-		if (p->state == state)
-			sum += cu_part_bytes(w.b, i);
+	while (next_part(be, &w, &i))
+		sum += cu_part_bytes(w.b, i);
 	pthread_mutex_unlock(&be->plot_lock);
 	return sum;
 }
