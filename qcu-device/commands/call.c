@@ -8,6 +8,26 @@
 #include "qcu-device/base/complain.h"
 #include "qcu-device/commands/call.h"
 
+unsigned int mir_try_users(struct mirror *m)
+{
+	unsigned int i, busy;
+
+	for (i = 0; i < MIR_USERS && !pthread_mutex_trylock(&m->use[i].lock); i++)
+		;
+	busy = i;
+	while (busy < MIR_USERS && i)
+		pthread_mutex_unlock(&m->use[--i].lock);
+	return busy;
+}
+
+void mir_give_users(struct mirror *m)
+{
+	unsigned int i;
+
+	for (i = 0; i < MIR_USERS; i++)
+		pthread_mutex_unlock(&m->use[i].lock);
+}
+
 static int add_segments(struct call *c, struct pieces *ps)
 {
 	const struct guestmem *mem = c->m->cfg.mem;

@@ -209,6 +209,13 @@ int mir_memory_range(struct call *c, uint64_t addr, uint64_t len, bool *window);
 /* Does this byte of the window lie in guest memory? If not, the GPU has it. */
 bool mir_on_host(struct mirror *m, uint64_t addr);
 
+/*
+ * Takes the locks of all users of the backend, or none. Returns the number of one that is taken,
+ * or MIR_USERS. Who waits for that one holds none, because its holder may wait for another one.
+ */
+unsigned int mir_try_users(struct mirror *m);
+void mir_give_users(struct mirror *m);
+
 /* charges.c: returns QCU_ERR_MemoryAllocation, and reports it, if a limit is in the way. */
 int mir_take(struct call *c, enum limit what, uint64_t n);
 void mir_give(struct mirror *m, enum limit what, uint64_t n);

@@ -46,13 +46,12 @@ const char *mir_error_name(int error)
 /*
  * Takes the locks with which a command may enter the backend. A command that parks runs on no lane
  * and takes none: a reset keeps all others out of the backend, and may itself wait for this
- * command. A reset takes all of them. If another command holds one, this releases those it has
- * while it waits, because that command may be waiting for a third one.
+ * command. A reset takes all of them.
  */
 static void enter_backend(struct call *c, unsigned int traits)
 {
 	struct mirror *m = c->m;
-	unsigned int i = 0, busy;
+	unsigned int busy;
 
 	if (traits & QCU_PARKS)
 		return;
@@ -60,30 +59,20 @@ static void enter_backend(struct call *c, unsigned int traits)
 		pthread_mutex_lock(&m->use[c->req->order.slot].lock);
 		return;
 	}
-	while (i < MIR_USERS) {
-		for (i = 0; i < MIR_USERS && !pthread_mutex_trylock(&m->use[i].lock); i++)
-			;
-		busy = i;
-		while (busy < MIR_USERS && i)
-			pthread_mutex_unlock(&m->use[--i].lock);
-		if (busy < MIR_USERS) {
-			pthread_mutex_lock(&m->use[busy].lock);
-			pthread_mutex_unlock(&m->use[busy].lock);
-		}
+	while ((busy = mir_try_users(m)) < MIR_USERS) {
+		pthread_mutex_lock(&m->use[busy].lock);
+		pthread_mutex_unlock(&m->use[busy].lock);
 	}
 }
 
 static void leave_backend(struct call *c, unsigned int traits)
 {
-	struct mirror *m = c->m;
-	unsigned int i;
-
 	if (traits & QCU_PARKS)
 		return;
-	if (!(traits & QCU_ALONE))
-		pthread_mutex_unlock(&m->use[c->req->order.slot].lock);
-	for (i = 0; traits & QCU_ALONE && i < MIR_USERS; i++)
-		pthread_mutex_unlock(&m->use[i].lock);
+	if (traits & QCU_ALONE)
+		mir_give_users(c->m);
+	else
+		pthread_mutex_unlock(&c->m->use[c->req->order.slot].lock);
 }
 
 /* Waits for the VM's turn on the GPU, if the command has work for it. */

@@ -32,30 +32,14 @@ static void open_again(struct mirror *m)
 	pthread_mutex_unlock(&m->swap->lock);
 }
 
-static void give_locks(struct mirror *m, unsigned int n)
+static bool take_users(struct mirror *m, uint64_t until)
 {
-	while (n)
-		pthread_mutex_unlock(&m->use[--n].lock);
-}
-
-/*
- * Takes the locks of all users of the backend. It never waits for one while it holds others: who
- * has it may be waiting for them.
- */
-static bool take_locks(struct mirror *m, uint64_t until)
-{
-	unsigned int i;
-
-	for (;;) {
-		for (i = 0; i < MIR_USERS && !pthread_mutex_trylock(&m->use[i].lock); i++)
-			;
-		if (i == MIR_USERS)
-			return true;
-		give_locks(m, i);
+	while (mir_try_users(m) < MIR_USERS) {
 		if (spin_clock() > until || atomic_load(&m->swap->stop))
 			return false;
 		rest_ns(LOOK_NS);
 	}
+	return true;
 }
 
 /* Looks only at devices that the program has used: a look would make a context. */
@@ -107,7 +91,7 @@ uint64_t mir_swap_leave(struct mirror *m, unsigned int device, uint64_t want, co
 	atomic_fetch_or(&m->swap_state, SWAP_CLOSED);
 	pthread_mutex_unlock(&s->lock);
 	*why = "commands are under way";
-	if (take_locks(m, until)) {
+	if (take_users(m, until)) {
 		*why = "its work does not end";
 		if (atomic_load(&m->abandoned))
 			*why = "the session ends";
@@ -115,7 +99,7 @@ uint64_t mir_swap_leave(struct mirror *m, unsigned int device, uint64_t want, co
 			*why = NULL;
 			left = leave_now(m, device, want, why);
 		}
-		give_locks(m, MIR_USERS);
+		mir_give_users(m);
 	}
 	open_again(m);
 	if (*why)
