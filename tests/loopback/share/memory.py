@@ -1,24 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Programs that together need more memory than the software GPU has: memory.py BUILD CASE [SEED]. Each program is a VM of
 its own. A program checks every word that it has written (filler.cu). It ends with an error or the right bytes."""
-import mmap, os, random, shutil, signal, socket, struct, subprocess, sys, tempfile, time
+import mmap, os, random, signal, struct, subprocess, sys, tempfile
 
-build, case = os.path.abspath(sys.argv[1]), sys.argv[2]
+import vms
+from vms import GPUS, LIMIT, PAGE, SESSIONS, build, folder, processes, run, shared_environment, status, until
+
 seed = int(sys.argv[3]) if len(sys.argv) > 3 else 45
-folder = tempfile.mkdtemp(prefix='qcu-memory-')
-GPU = 64     # MiB
+GPU = 64  # MiB
 STEPS = int(os.environ.get('QCU_MEMORY_STEPS', 60))
-LIMIT = 280  # seconds: only something that hangs takes so long
-PAGE, GPUS, SESSIONS = 4096, 16, 64
-processes = []
-
-
-def until(what, condition):
-    end = time.monotonic() + LIMIT
-    while not condition():
-        if time.monotonic() > end:
-            sys.exit(f'{what}: not after {LIMIT} s; {status()}')
-        time.sleep(0.01)
 
 
 class Program:
@@ -27,8 +17,7 @@ class Program:
         os.ftruncate(fd, 32)
         self.page = mmap.mmap(fd, 32)
         os.close(fd)
-        env = dict(os.environ, QCU_LOOPBACK_SHARE=folder, QCU_LOOPBACK_SWAP=str(swap))
-        env['LD_LIBRARY_PATH'] = ':'.join([build + '/loopback', *filter(None, [env.get('LD_LIBRARY_PATH')])])
+        env = dict(shared_environment(), QCU_LOOPBACK_SWAP=str(swap))
         env.pop('QCU_LOOPBACK_SHARED', None)  # not one VM
         if evict:
             env['QCU_LOOPBACK_EVICT'] = str(evict)
@@ -65,17 +54,8 @@ class Program:
         return self.wait()
 
 
-def broker(memory=GPU):
-    p = subprocess.Popen([build + '/qcu-device/qcu-share', '--folder', folder, '--gpu', 'soft', '--memory', str(memory)])
-    processes.append(p)
-    until('the broker answers', lambda: status() is not None)
-    return p
-
-
-def status():
-    p = subprocess.run([build + '/qcu-device/qcu-share', '--folder', folder, '--gpu', 'soft', '--status'],
-                       capture_output=True, text=True)
-    return None if p.returncode else [line.split() for line in p.stdout.splitlines()]
+def broker():
+    return vms.broker('--memory', str(GPU))
 
 
 def total(word):
@@ -87,28 +67,13 @@ def expect(what, is_so):
         sys.exit(f'{what}; {status()}')
 
 
-def memory_file(size):
-    import fcntl
-    fd = os.memfd_create('test', os.MFD_ALLOW_SEALING)
-    os.ftruncate(fd, size)
-    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
-    return fd
-
-
-class Raw:
+class Raw(vms.Raw):
     """A VM that claims what it likes."""
     MEMORY = 24 + 64 * 8  # where struct turns_memory lies in a page
 
-    def __init__(self, resident=0, name=b'raw', moves=1):
-        self.files = [memory_file(GPUS * PAGE), memory_file(GPUS * SESSIONS * PAGE), os.pipe()[0]]
-        bell = os.eventfd(0, os.EFD_NONBLOCK) if hasattr(os, 'eventfd') else self.files[2]
-        self.files[2] = bell
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.socket.connect(folder + '/soft.share')
-        self.socket.settimeout(LIMIT)
-        hello = struct.pack('<8IQ64s', 0x71637531, 2, 0, 100, 0, 0, moves, 0, resident, name)
-        socket.send_fds(self.socket, [hello], self.files)
-        self.page = mmap.mmap(self.files[1], GPUS * SESSIONS * PAGE)
+    def __init__(self, **hello):
+        super().__init__(moves=1, **hello)
+        self.page = self.pages()
         self.orders = mmap.mmap(self.files[0], GPUS * PAGE)
 
     def claim(self, session, held=0, fixed=0, away=0, need=0, worked=0, left=0, ask=0, number=0):
@@ -122,15 +87,6 @@ class Raw:
             os.eventfd_write(self.files[2], 1)
         else:
             os.write(self.files[2], struct.pack('<Q', 1))
-
-    def refused(self):
-        try:
-            return self.socket.recv(1) == b''
-        except ConnectionResetError:
-            return True
-
-    def close(self):
-        self.socket.close()
 
 
 def turns():
@@ -242,12 +198,4 @@ def steps():
     until('nothing is held', lambda: not total('held_mib'))
 
 
-try:
-    {f.__name__: f for f in (turns, idle, full, guaranteed, killed, forged, steps)}[case]()
-finally:
-    for process in processes:
-        if process.poll() is None:
-            process.send_signal(signal.SIGCONT)
-            process.kill()
-            process.wait()
-    shutil.rmtree(folder)
+run(turns, idle, full, guaranteed, killed, forged, steps)

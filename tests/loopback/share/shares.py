@@ -5,31 +5,14 @@ machine is.
 
 Cases with gpu in their name are for a real GPU (tests/gpu/shares.sh): there the kernels compute, and time is measured.
 NATIVE names the folder of NVIDIA's runtime, for the same without a broker; PRELOAD libraries of ours."""
-import fcntl, mmap, os, random, shutil, signal, socket, struct, subprocess, sys, tempfile, time
+import mmap, os, random, signal, socket, struct, subprocess, sys, tempfile, time
 
-build, case = os.path.abspath(sys.argv[1]), sys.argv[2]
-folder = tempfile.mkdtemp(prefix='qcu-share-')
+from vms import GPUS, LIMIT, PAGE, SESSIONS, SLOTS, Raw, broker, build, folder, processes, run, shared_environment, status, until
+
 KERNEL = 500000  # ns
 KERNELS = 2000   # are looked at, at least
 KIND = 'work' if 'QCU_LOOPBACK_BACKEND' in os.environ else 'wait'
 REPEAT = int(os.environ.get('REPEAT', '3'))
-LIMIT = 300     # seconds: only something that hangs takes so long
-PAGE, GPUS, SESSIONS, SLOTS = 4096, 16, 64, 64
-processes = []
-
-
-def until(what, condition):
-    end = time.monotonic() + LIMIT
-    while not condition():
-        if time.monotonic() > end:
-            sys.exit(f'{what}: not after {LIMIT} s')
-        time.sleep(0.005)
-
-
-def shared_environment():
-    env = dict(os.environ, QCU_LOOPBACK_SHARE=folder)
-    env['LD_LIBRARY_PATH'] = ':'.join([build + '/loopback', *filter(None, [env.get('LD_LIBRARY_PATH')])])
-    return env
 
 
 def native_environment():
@@ -67,20 +50,6 @@ class Program:
             sys.exit(f'a program ended with {self.process.returncode}')
 
 
-def broker():
-    p = subprocess.Popen([build + '/qcu-device/qcu-share', '--folder', folder, '--gpu', 'soft'])
-    processes.append(p)
-    until('the broker answers', lambda: status() is not None)
-    return p
-
-
-def status():
-    """Lines of the broker's status as lists of words; None: it does not answer."""
-    p = subprocess.run([build + '/qcu-device/qcu-share', '--folder', folder, '--gpu', 'soft', '--status'],
-                       capture_output=True, text=True)
-    return None if p.returncode else [line.split() for line in p.stdout.splitlines()]
-
-
 def sharing(n):
     """So many VMs are known, and none is alone."""
     lines = status() or []
@@ -100,49 +69,6 @@ def expect_shares(programs, wanted, within=0.05):
             print(f'{sum(done)} kernels:', ' '.join(f'{part:.3f}' for part in parts), flush=True)
             return
     sys.exit(f'{sum(done)} kernels: {parts} are not {wanted}')
-
-
-def memory_file(size, seals):
-    fd = os.memfd_create('test', os.MFD_ALLOW_SEALING)
-    os.ftruncate(fd, size)
-    if seals:
-        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
-    return fd
-
-
-class Raw:
-    """A VM that says to the broker what it likes."""
-
-    def __init__(self, orders=GPUS * PAGE, reports=GPUS * SESSIONS * PAGE, seals=True, magic=0x71637531, version=2,
-                 gpu=0, weight=100, maximum=0, interactive=0, moves=0, resident=0, name=b'raw', files=3, size=None):
-        self.files = [memory_file(orders, seals), memory_file(reports, seals),
-                      os.eventfd(0, os.EFD_NONBLOCK) if hasattr(os, 'eventfd') else os.pipe()[0]]
-        self.files.append(os.dup(self.files[2]))
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        while True:
-            try:
-                self.socket.connect(folder + '/soft.share')
-                break
-            except BlockingIOError:  # as many wait as can
-                time.sleep(0.001)
-        self.socket.settimeout(LIMIT)
-        hello = struct.pack('<8IQ64s', magic, version, gpu, weight, maximum, interactive, moves, 0, resident, name)
-        socket.send_fds(self.socket, [hello if size is None else hello[:size]], self.files[:files])
-
-    def refused(self):
-        """The broker has closed the connection."""
-        try:
-            return self.socket.recv(1) == b''
-        except ConnectionResetError:
-            return True
-
-    def pages(self):
-        return mmap.mmap(self.files[1], GPUS * SESSIONS * PAGE)
-
-    def close(self):
-        self.socket.close()
-        for fd in self.files:
-            os.close(fd)
 
 
 def weights():
@@ -411,13 +337,5 @@ def gpu_stops():
     end_all([a, b])
 
 
-try:
-    {f.__name__: f for f in (weights, alone, stops, broker_dies, strangers, forged, programs, many, gpu_weights,
-                             gpu_lengths, gpu_mixed, gpu_interactive, gpu_stops)}[case]()
-finally:
-    for process in processes:
-        if process.poll() is None:
-            process.send_signal(signal.SIGCONT)
-            process.kill()
-            process.wait()
-    shutil.rmtree(folder)
+run(weights, alone, stops, broker_dies, strangers, forged, programs, many, gpu_weights, gpu_lengths, gpu_mixed,
+    gpu_interactive, gpu_stops)

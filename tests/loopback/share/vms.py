@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What shares.py and memory.py have in common: a broker of the software GPU, and VMs that say to it what they like.
+Both are called with BUILD CASE."""
+import fcntl, mmap, os, shutil, signal, socket, struct, subprocess, sys, tempfile, time
+
+build, case = os.path.abspath(sys.argv[1]), sys.argv[2]
+folder = tempfile.mkdtemp(prefix='qcu-share-')
+LIMIT = 280  # seconds: only something that hangs takes so long
+PAGE, GPUS, SESSIONS, SLOTS = 4096, 16, 64, 64
+processes = []
+
+
+def until(what, condition):
+    end = time.monotonic() + LIMIT
+    while not condition():
+        if time.monotonic() > end:
+            sys.exit(f'{what}: not after {LIMIT} s; {status()}')
+        time.sleep(0.005)
+
+
+def shared_environment():
+    env = dict(os.environ, QCU_LOOPBACK_SHARE=folder)
+    env['LD_LIBRARY_PATH'] = ':'.join([build + '/loopback', *filter(None, [env.get('LD_LIBRARY_PATH')])])
+    return env
+
+
+def broker(*options):
+    p = subprocess.Popen([build + '/qcu-device/qcu-share', '--folder', folder, '--gpu', 'soft', *options])
+    processes.append(p)
+    until('the broker answers', lambda: status() is not None)
+    return p
+
+
+def status():
+    """Lines of the broker's status as lists of words; None: it does not answer."""
+    p = subprocess.run([build + '/qcu-device/qcu-share', '--folder', folder, '--gpu', 'soft', '--status'],
+                       capture_output=True, text=True)
+    return None if p.returncode else [line.split() for line in p.stdout.splitlines()]
+
+
+def memory_file(size, seals=True):
+    fd = os.memfd_create('test', os.MFD_ALLOW_SEALING)
+    os.ftruncate(fd, size)
+    if seals:
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+    return fd
+
+
+class Raw:
+    """A VM that says to the broker what it likes."""
+
+    def __init__(self, orders=GPUS * PAGE, reports=GPUS * SESSIONS * PAGE, seals=True, magic=0x71637531, version=2,
+                 gpu=0, weight=100, maximum=0, interactive=0, moves=0, resident=0, name=b'raw', files=3, size=None):
+        self.files = [memory_file(orders, seals), memory_file(reports, seals),
+                      os.eventfd(0, os.EFD_NONBLOCK) if hasattr(os, 'eventfd') else os.pipe()[0]]
+        self.files.append(os.dup(self.files[2]))
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        while True:
+            try:
+                self.socket.connect(folder + '/soft.share')
+                break
+            except BlockingIOError:  # as many wait as can
+                time.sleep(0.001)
+        self.socket.settimeout(LIMIT)
+        hello = struct.pack('<8IQ64s', magic, version, gpu, weight, maximum, interactive, moves, 0, resident, name)
+        socket.send_fds(self.socket, [hello if size is None else hello[:size]], self.files[:files])
+
+    def refused(self):
+        """The broker has closed the connection."""
+        try:
+            return self.socket.recv(1) == b''
+        except ConnectionResetError:
+            return True
+
+    def pages(self):
+        return mmap.mmap(self.files[1], GPUS * SESSIONS * PAGE)
+
+    def close(self):
+        self.socket.close()
+        for fd in self.files:
+            os.close(fd)
+
+
+def run(*cases):
+    try:
+        {f.__name__: f for f in cases}[case]()
+    finally:
+        for process in processes:
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.kill()
+                process.wait()
+        shutil.rmtree(folder)
