@@ -23,6 +23,7 @@
 #include "qcu-device/turns/broker.h"
 #include "qcu-device/turns/pages.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/unit/send_files.h"
 
 #define KEEPERS	  6u
 #define FILES	  4u /* one more than belong to a hello */
@@ -122,21 +123,7 @@ static int connect_to_broker(void)
 /* False: the broker has closed the connection. */
 static bool send_message(int sock, const void *text, size_t bytes, const int *files, size_t n)
 {
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(FILES * sizeof(int))] = {0};
-	struct iovec iov = {.iov_base = (void *)(uintptr_t)text, .iov_len = bytes};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-	struct cmsghdr *cmsg;
-
-	if (n) {
-		msg.msg_control = control;
-		msg.msg_controllen = CMSG_SPACE(n * sizeof(int));
-		cmsg = CMSG_FIRSTHDR(&msg);
-		cmsg->cmsg_level = SOL_SOCKET;
-		cmsg->cmsg_type = SCM_RIGHTS;
-		cmsg->cmsg_len = CMSG_LEN(n * sizeof(int));
-		memcpy(CMSG_DATA(cmsg), files, n * sizeof(int));
-	}
-	return sendmsg(sock, &msg, MSG_NOSIGNAL) >= 0;
+	return send_files(sock, text, bytes, files, n, MSG_NOSIGNAL) >= 0;
 }
 
 static bool is_closed(int sock)

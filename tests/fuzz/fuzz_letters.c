@@ -19,6 +19,7 @@
 #include "qcu-device/base/pass.h"
 #include "qcu-device/host/passes.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/unit/send_files.h"
 
 enum { HONEST = 1, FIRST_BAD, SEATS = 4 };
 
@@ -104,22 +105,9 @@ static uint32_t take(const uint8_t **data, size_t *left, size_t bytes)
 
 static void send_letter(unsigned int seat, const struct pass_letter *l, size_t bytes, size_t n)
 {
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(FILES * sizeof(int))] = {0};
-	struct iovec iov = {.iov_base = (void *)(uintptr_t)l, .iov_len = bytes};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 	const int files[FILES] = {mirror_end[FIRST_BAD], mirror_end[seat], mirror_end[seat]};
-	struct cmsghdr *cmsg;
 
-	if (n) {
-		msg.msg_control = control;
-		msg.msg_controllen = CMSG_SPACE(n * sizeof(int));
-		cmsg = CMSG_FIRSTHDR(&msg);
-		cmsg->cmsg_level = SOL_SOCKET;
-		cmsg->cmsg_type = SCM_RIGHTS;
-		cmsg->cmsg_len = CMSG_LEN(n * sizeof(int));
-		memcpy(CMSG_DATA(cmsg), files, n * sizeof(int));
-	}
-	(void)!sendmsg(mirror_end[seat], &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)!send_files(mirror_end[seat], l, bytes, files, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 /*

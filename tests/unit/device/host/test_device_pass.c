@@ -20,6 +20,7 @@
 #include "qcu-device/backend/pass.h"
 #include "qcu-device/base/pass.h"
 #include "qcu-device/host/passes.h"
+#include "tests/unit/send_files.h"
 
 /* The seats of this process, which offers and takes; of another one; and of one that is broken. */
 enum { OWN = 1, ANOTHER = 2, BROKEN = 3, SEATS };
@@ -217,21 +218,8 @@ static void another_process(void **state)
 
 static void send_broken(const struct pass_letter *l, size_t size, const int *files, size_t n)
 {
-	char control[CMSG_SPACE(2 * sizeof(int))] = {0};
-	struct iovec iov = {.iov_base = (void *)l, .iov_len = size};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-	struct cmsghdr *cmsg;
-
-	if (n) {
-		msg.msg_control = control;
-		msg.msg_controllen = CMSG_SPACE(n * sizeof(int));
-		cmsg = CMSG_FIRSTHDR(&msg);
-		cmsg->cmsg_level = SOL_SOCKET;
-		cmsg->cmsg_type = SCM_RIGHTS;
-		cmsg->cmsg_len = CMSG_LEN(n * sizeof(int));
-		memcpy(CMSG_DATA(cmsg), files, n * sizeof(int));
-	}
-	assert_int_equal(sendmsg(mirror_end[BROKEN], &msg, MSG_NOSIGNAL), (ssize_t)size);
+	assert_int_equal(send_files(mirror_end[BROKEN], l, size, files, n, MSG_NOSIGNAL),
+			 (ssize_t)size);
 }
 
 /* What only a broken mirror sends ends it, and leaves nothing behind in the main process. */
