@@ -6,19 +6,20 @@
 #
 #	shares.sh [OUT]		NATIVE names the folder of NVIDIA's libcudart.so.13, CASES what of shares.py
 #
-# OUT (default: the current folder) gets shares.out.
+# OUT (default: the current folder) gets shares.out, and shares.csv: rows for
+# perf/results/GPU/all.csv, which perf/figures draws.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../..
 [ ! -e "$root/.bundle/BUNDLE" ] || root=$root/.bundle
-out=$(cd "${1:-.}" && pwd)/shares.out
+out=$(cd "${1:-.}" && pwd)
 native=${NATIVE:-$(python3 -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/nvidia/cu13/lib}
 
 {
-	export NATIVE=$native QCU_LOOPBACK_BACKEND=$root/build/qcu-device/be_cuda.so LD_LIBRARY_PATH=$root/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-	for case in ${CASES:-gpu_weights gpu_lengths gpu_mixed gpu_interactive gpu_stops weights alone stops broker_dies strangers forged programs many}; do
+	export ROWS=$out/shares.csv NATIVE=$native QCU_LOOPBACK_BACKEND=$root/build/qcu-device/be_cuda.so LD_LIBRARY_PATH=$root/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+	for case in ${CASES:-gpu_weights gpu_lengths gpu_mixed gpu_interactive gpu_stops alone stops broker_dies strangers forged programs many}; do
 		echo "== $case"
-		timeout 200 python3 "$here/../loopback/share/shares.py" "$root/build" $case 2>&1
+		timeout 400 python3 "$here/../loopback/share/shares.py" "$root/build" $case 2>&1
 		echo "exit code $?"
 	done
-} | tee "$out"
+} | tee "$out/shares.out"

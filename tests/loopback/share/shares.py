@@ -3,9 +3,10 @@
 broker. What is compared is how many kernels each program has ended meanwhile, so it does not matter how fast the
 machine is.
 
-Cases with gpu in their name are for a real GPU (tests/gpu/shares.sh): there the kernels compute, and time is measured.
-NATIVE names the folder of NVIDIA's runtime, for the same without a broker; PRELOAD libraries of ours."""
-import mmap, os, random, signal, socket, struct, subprocess, sys, tempfile, time
+Cases with gpu in their name are for a real GPU (tests/gpu/shares.sh): there the kernels compute, and time is measured,
+REPEAT times; the median counts. NATIVE names the folder of NVIDIA's runtime, for the same without a broker; PRELOAD
+libraries of ours; ROWS a file to which the medians are added, in the form of perf/results/*/all.csv."""
+import mmap, os, random, re, signal, socket, statistics, struct, subprocess, sys, tempfile, time
 
 from vms import GPUS, LIMIT, PAGE, SESSIONS, SLOTS, Raw, broker, build, folder, processes, run, shared_environment, status, until
 
@@ -238,15 +239,16 @@ def many():
     b.end()
 
 
-def counted(programs, seconds):
-    """How many pieces of work of each program end in so many seconds, once all are at it."""
+def counted(programs, seconds, times=1):
+    """How many pieces of work of each program end in a second, so many times, once all are at it."""
     for p in programs:
         p.goes_on(1)
     time.sleep(1)
-    first, began = [p.count() for p in programs], time.monotonic()
-    time.sleep(seconds)
-    now = [p.count() for p in programs]
-    return [(n - f) / (time.monotonic() - began) for n, f in zip(now, first)]
+    for _ in range(times):
+        first, began = [p.count() for p in programs], time.monotonic()
+        time.sleep(seconds)
+        now = [p.count() for p in programs]
+        yield [(n - f) / (time.monotonic() - began) for n, f in zip(now, first)]
 
 
 def end_all(programs):
@@ -254,77 +256,98 @@ def end_all(programs):
         p.end()
 
 
-def parts(numbers):
+def show_parts(numbers):
     return ' '.join(f'{n / sum(numbers):.3f}' for n in numbers)
 
 
+def median_parts(rounds):
+    """The median of each one's part."""
+    return [statistics.median(column) for column in zip(*([n / sum(numbers) for n in numbers] for numbers in rounds))]
+
+
+def write_rows(case, names, unit='', **columns):
+    """Prints the columns, and adds a row for each name to the file ROWS."""
+    for label, values in columns.items():
+        print(f'{case}, {label}:', ' '.join(f'{v:.3f}' for v in values), flush=True)
+    if 'ROWS' in os.environ:
+        with open(os.environ['ROWS'], 'a', encoding='utf-8') as f:
+            for label, values in columns.items():
+                f.writelines(f'{label},shares,{case}/{name},0,{v:.4f},{unit},,,,{REPEAT},,,,,\n'
+                             for name, v in zip(names, values))
+
+
+def gpu_parts(case, kinds, weights, seconds, alone=None):
+    """Parts of the GPU's time by agreement and natively, and the throughput of both. A program's work counts as what a
+    piece of it takes, or as a part of what it does alone."""
+    rounds = {True: [], False: []}
+    costs = [1 / a for a in alone] if alone else [ns for kind, ns in kinds]
+    for native in rounds:
+        there = [Program(ns, kind, native, weight=w) for (kind, ns), w in zip(kinds, weights)]
+        for rates in counted(there, seconds, REPEAT):
+            rounds[native].append([rate * cost for rate, cost in zip(rates, costs)])
+        end_all(there)
+    names = [f"{i}: {f'{ns / 1e6:g} ms' if kind == 'work' else kind}" for i, (kind, ns) in enumerate(kinds, 1)]
+    write_rows(case, names, wanted=[w / sum(weights) for w in weights],
+               native=median_parts(rounds[True]), agreed=median_parts(rounds[False]))
+    print('each round:', '; '.join(show_parts(numbers) for numbers in rounds[False]))
+    print('throughput beside natively: '
+          f'{statistics.median(sum(a) / sum(n) for a, n in zip(rounds[False], rounds[True])):.3f}', flush=True)
+
+
 def gpu_weights():
-    """Weights, and the throughput beside that of the driver's time slices."""
     broker()
-    for _ in range(REPEAT):
-        for others in [100], [300], [700], [100] * 3:
-            rates = {}
-            for native in True, False:
-                there = [Program(native=native, weight=w) for w in [100, *others]]
-                rates[native] = counted(there, 4)
-                end_all(there)
-            print(f'weights 100 {others}: {parts(rates[False])}, natively {parts(rates[True])}; throughput '
-                  f'{sum(rates[False]):.0f} kernels a second, natively {sum(rates[True]):.0f}: '
-                  f'{sum(rates[False]) / sum(rates[True]):.3f}', flush=True)
+    for weights in [100, 100], [100, 300], [100, 700], [100] * 4:
+        gpu_parts('weights ' + ' '.join(str(w // 100) for w in weights), [('work', KERNEL)] * len(weights), weights, 3)
 
 
 def gpu_lengths():
     """Kernels of 0.05, 5, 50 and 100 ms."""
     broker()
-    for weights in [100] * 4, [100, 200, 400, 800], [800, 400, 200, 100]:
-        for native in True, False:
-            there = [Program(ns, native=native, weight=w)
-                     for ns, w in zip((50000, 5000000, 50000000, 100000000), weights)]
-            times = [rate * p.ns for rate, p in zip(counted(there, 8), there)]
-            end_all(there)
-            print('natively' if native else f'weights {weights}', parts(times),
-                  f'of {sum(times) / 1e9:.3f} s a second', flush=True)
+    for weights in [100] * 4, [100, 200, 400, 800]:
+        gpu_parts('lengths ' + ' '.join(str(w // 100) for w in weights),
+                  [('work', ns) for ns in (50000, 5000000, 50000000, 100000000)], weights, 10)
 
 
 def gpu_mixed():
     """A VM of launches, one of graphs, one of cuBLAS: parts of what each does alone."""
     broker()
-    kinds = ('work', 500000), ('graph', 2000000), ('gemm', 2048)
+    kinds = [('work', 500000), ('graph', 2000000), ('gemm', 2048)]
     alone = []
     for kind, ns in kinds:
         there = [Program(ns, kind)]
-        alone += counted(there, 3)
+        alone += next(counted(there, 3))
         end_all(there)
-    for _ in range(REPEAT):
-        there = [Program(ns, kind) for kind, ns in kinds]
-        rates = [r / a for r, a in zip(counted(there, 5), alone)]
-        end_all(there)
-        print(f'launches, graphs, cuBLAS: {parts(rates)}, together {sum(rates):.3f} of alone', flush=True)
+    gpu_parts('mixed', kinds, [100] * 3, 4, alone)
 
 
 def gpu_interactive():
-    """Launch and wait, and a small copy, beside kernels of 5 ms."""
+    """Launch and wait, and a small copy, beside kernels of 5 ms: what 99 of 100 take at most, in us."""
     broker()
-    for what in 'alone', 'natively', 'batch', 'interactive':
-        native = what == 'natively'
+    columns, names = {}, ('launch and wait', '4 KiB')
+    for what in 'alone', 'native', 'batch', 'interactive':
+        native = what == 'native'
         there = [] if what == 'alone' else [Program(5000000, native=native)]
         for p in there:
             p.goes_on(10)
         env = native_environment() if native else shared_environment()
         env['QCU_LOOPBACK_INTERACTIVE'] = str(int(what == 'interactive'))
+        rounds = []
         for _ in range(REPEAT):
-            out = subprocess.run([build + '/tests/loopback/asker', '5'], env=env, capture_output=True, text=True)
-            print(f'{what}:', out.stdout.replace('\n', '; '), out.stderr, flush=True)
+            out = subprocess.check_output([build + '/tests/loopback/asker', '5'], env=env, text=True)
+            print(f'{what}:', out.replace('\n', '; '), flush=True)
+            rounds.append([int(re.search(f'^{name}: .* p99 (\\d+)', out, re.M)[1]) for name in names])
+        columns[what] = [statistics.median(column) for column in zip(*rounds)]
         end_all(there)
+    write_rows('p99', names, 'us', **columns)
 
 
 def gpu_stops():
     """How many ms the other one lacks after a program is stopped, and how many it lacks when it goes on."""
     broker()
     a = Program()
-    alone, = counted([a], 2)
+    alone, = next(counted([a], 2))
     b = Program()
-    print('both:', parts(counted([a, b], 2)))
+    print('both:', show_parts(next(counted([a, b], 2))))
     for _ in range(5):
         lacks = []
         for signal_, p, part in (signal.SIGSTOP, b, 1), (signal.SIGCONT, a, 0.5):
