@@ -57,10 +57,19 @@ const struct lib_kind lib_cusolver_kinds[QCU_LIB_KINDS] = {
 		},
 };
 
-enum { SWEEPS, RESIDUAL, INDEX_BASE = 4 };
+enum { SWEEPS, RESIDUAL, INDEX_BASE = 4, VERSION };
 const char *const lib_cusolver_helpers[LIB_HELPERS] = {
-	"cusolverDnXsyevjGetSweeps", "cusolverDnXsyevjGetResidual", "cusolverDnXgesvdjGetSweeps",
-	"cusolverDnXgesvdjGetResidual", "cusparseGetMatIndexBase"};
+	"cusolverDnXsyevjGetSweeps",	"cusolverDnXsyevjGetResidual", "cusolverDnXgesvdjGetSweeps",
+	"cusolverDnXgesvdjGetResidual", "cusparseGetMatIndexBase",     "cusolverGetVersion"};
+
+bool lib_cusolver_before(struct lib_call *c, int version)
+{
+	int (*get_version)(int *version) = NULL;
+	int has = 0;
+
+	*(void **)&get_version = lib_helper(c, VERSION);
+	return !get_version || get_version(&has) || has < version;
+}
 
 int lib_cusolver_said(struct lib_call *c, int status, void *info, unsigned int which, int64_t *said)
 {

@@ -20,7 +20,10 @@
 #define KIND_cusparseMatDescr_t QCU_LIB_CUSPARSE_MATRIX
 
 extern const char *const lib_cusolver_helpers[];
-#define LIB_HELPERS 5
+#define LIB_HELPERS 6
+
+/* Is the host's library older than this, or does it not say? */
+bool lib_cusolver_before(struct lib_call *c, int version);
 
 /*
  * What Jacobi's method has left in `info`: how many sweeps it made, the residual, and the status of

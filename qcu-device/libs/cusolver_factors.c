@@ -257,6 +257,12 @@ static void *take_array(struct lib_call *c, uint64_t count, size_t size)
 	return at;
 }
 
+/*
+ * NVIDIA's library before this version follows a wild pointer in cusolverRfBatchAnalyze and
+ * cusolverRfBatchRefactor, whatever it has been given. They are only called after this function.
+ */
+#define BATCH_WORKS 12401
+
 /* Values of all matrices lie behind each other in the message. */
 int lib_do_cusolverRfBatchSetupHost(struct lib_call *c)
 {
@@ -283,6 +289,8 @@ int lib_do_cusolverRfBatchSetupHost(struct lib_call *c)
 
 	if (!lib_ready(c))
 		return 0;
+	if (lib_cusolver_before(c, BATCH_WORKS))
+		return CUSOLVER_STATUS_NOT_SUPPORTED;
 	status = a && (l || !nnz_l) && (u || !nnz_u) ? begin_factors(c, &f, n, false)
 						     : CUSOLVER_STATUS_INVALID_VALUE;
 	all = status ? NULL : lib_scratch(c, (uint64_t)batch * sizeof(*all));

@@ -30,6 +30,7 @@ cusolverStatus_t cusolverRfBatchSetupHost(int batch, int n, int nnz_a, int *rows
 					  int *order_p, int *order_q, cusolverRfHandle_t handle)
 {
 	struct qcul_object *o = qcul_lib_find(handle, KIND_cusolverRfHandle_t);
+	static atomic_flag said = ATOMIC_FLAG_INIT;
 	cusolverStatus_t status;
 	struct qcul_pack p;
 	double *all;
@@ -66,6 +67,10 @@ cusolverStatus_t cusolverRfBatchSetupHost(int batch, int n, int nnz_a, int *rows
 	status = (cusolverStatus_t)qcul_lib_ask(&p);
 	if (!status)
 		o->own = (void *)(uintptr_t)batch;
+	else if (status == CUSOLVER_STATUS_NOT_SUPPORTED)
+		qcul_lib_unserved(&qcul_cusolver,
+				  "cusolverRfBatchSetupHost (the host's version crashes in it)",
+				  &said);
 	free(all);
 	return status;
 }

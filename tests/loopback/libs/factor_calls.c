@@ -205,6 +205,13 @@ static void batch(void)
 	double *value;
 
 	x = on_gpu(pointers, sizeof(pointers));
+	/* A library that crashes in it, or does not say its version, is not called. */
+	unsetenv("STAND_IN_VERSION");
+	IS(set_up_batch(BATCH, N, NNZ), CUSOLVER_STATUS_NOT_SUPPORTED);
+	setenv("STAND_IN_VERSION", "12400", 1);
+	IS(set_up_batch(BATCH, N, NNZ), CUSOLVER_STATUS_NOT_SUPPORTED);
+	EARLY(cusolverRfBatchAnalyze(rf));
+	setenv("STAND_IN_VERSION", "12401", 1);
 	RIGHT(set_up_batch(BATCH, N, NNZ));
 	EARLY(cusolverRfAnalyze(rf));
 	EARLY(cusolverRfBatchRefactor(rf));
@@ -334,6 +341,7 @@ int main(int argc, char **argv)
 	(void)argc;
 	snprintf(path, sizeof(path), "%s_backend.so", argv[0]);
 	setenv("QCU_LOOPBACK_BACKEND", path, 1);
+	setenv("STAND_IN_VERSION", "12401", 1);
 	gpu.rows = ON_GPU(rows);
 	gpu.cols = ON_GPU(cols);
 	gpu.rows_l = ON_GPU(rows_l);

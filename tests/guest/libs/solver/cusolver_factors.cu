@@ -3,8 +3,8 @@
  * Factors of sparse matrices that stay in cuSOLVER: LU factors that are computed again for other
  * values (cusolverRf, one matrix and several, set up from the host and from the GPU), and QR
  * factors of several matrices with one structure. Then an eigenvalue, a least squares problem, and
- * orders of rows. Calls in a wrong order come first. All results are compared with products that
- * are computed here.
+ * orders of rows. All results are compared with products that are computed here. NVIDIA's library
+ * takes wrong calls, or crashes: tests/loopback/libs/factor_calls.c makes them.
  */
 #define DISABLE_CUSOLVER_DEPRECATED
 #include <cusolverRf.h>
@@ -12,7 +12,7 @@
 
 #include "solver.h"
 
-static const int SIDE = 8, N = SIDE * SIDE, BATCH = 3;
+static const int SIDE = 8, N = SIDE * SIDE, BATCH = 3, BATCH_WORKS = 12401;
 static cusolverSpHandle_t sparse;
 static cusparseMatDescr_t descr;
 
@@ -141,7 +141,6 @@ static void solve_again(cusolverRfHandle_t rf, const rf_case &r)
 	memory<double> values(r.other.values), x(b), temp(N);
 
 	OK(cusolverRfAnalyze(rf));
-	FAILS(cusolverRfResetValues(N, r.a.nnz() - 1, rows, cols, values, order, order, rf));
 	OK(cusolverRfResetValues(N, r.a.nnz(), rows, cols, values, order, order, rf));
 	OK(cusolverRfRefactor(rf));
 	OK(cusolverRfSolve(rf, order, order, 1, temp, N, x, N));
@@ -188,17 +187,9 @@ static void rf_one()
 	memory<int> rows(r.a.rows), cols(r.a.cols), rows_l(r.l.rows), cols_l(r.l.cols),
 		rows_u(r.u.rows), cols_u(r.u.cols), order(r.order);
 	memory<double> values(r.a.values), l(r.l.values), u(r.u.values);
-	std::vector<int> wrong = r.order;
 	cusolverRfHandle_t rf;
 
 	OK(cusolverRfCreate(&rf));
-	FAILS(cusolverRfAnalyze(rf));
-	FAILS(cusolverRfRefactor(rf));
-	wrong[0] = N;
-	FAILS(cusolverRfSetupHost(N, r.a.nnz(), r.a.rows.data(), r.a.cols.data(), r.a.values.data(),
-				  r.l.nnz(), r.l.rows.data(), r.l.cols.data(), r.l.values.data(),
-				  r.u.nnz(), r.u.rows.data(), r.u.cols.data(), r.u.values.data(),
-				  wrong.data(), r.order.data(), rf));
 	OK(cusolverRfSetMatrixFormat(rf, CUSOLVERRF_MATRIX_FORMAT_CSR,
 				     CUSOLVERRF_UNIT_DIAGONAL_STORED_L));
 	OK(cusolverRfSetAlgs(rf, CUSOLVERRF_FACTORIZATION_ALG0, CUSOLVERRF_TRIANGULAR_SOLVE_ALG1));
@@ -229,7 +220,13 @@ static void rf_batch()
 	std::vector<double *> host, on_gpu_values, on_gpu_x;
 	std::vector<int> position(BATCH, -7);
 	cusolverRfHandle_t rf;
+	int version;
 
+	OK(cusolverGetVersion(&version));
+	if (version < BATCH_WORKS) {
+		puts("cusolverRf: this version crashes with several matrices");
+		return;
+	}
 	for (int k = 0; k < BATCH; k++) {
 		for (int i = 0; i < N; i++)
 			matrices[k].at(i, i) += k + 1;
@@ -248,7 +245,6 @@ static void rf_batch()
 	}
 	memory<double *> value_array(on_gpu_values), x_array(on_gpu_x);
 	OK(cusolverRfCreate(&rf));
-	FAILS(cusolverRfBatchAnalyze(rf));
 	OK(cusolverRfSetMatrixFormat(rf, CUSOLVERRF_MATRIX_FORMAT_CSR,
 				     CUSOLVERRF_UNIT_DIAGONAL_STORED_L));
 	OK(cusolverRfBatchSetupHost(BATCH, N, r.a.nnz(), r.a.rows.data(), r.a.cols.data(),
@@ -296,7 +292,6 @@ static void qr_batch()
 	memory<double> values(all), gb(b), x(BATCH * N);
 	memory<int> rows(a.rows), cols(a.cols);
 	OK(cusolverSpCreateCsrqrInfo(&info));
-	FAILS(cusolverSpXcsrqrAnalysisBatched(sparse, N, N, a.nnz() - 1, descr, rows, cols, info));
 	OK(cusolverSpXcsrqrAnalysisBatched(sparse, N, N, a.nnz(), descr, rows, cols, info));
 	OK(cusolverSpDcsrqrBufferInfoBatched(sparse, N, N, a.nnz(), descr, values, rows, cols,
 					     2 * BATCH, info, &internal, &bytes));
@@ -363,9 +358,6 @@ static void least_squares()
 		a.end_row();
 	}
 	const std::vector<double> b = a.times(want);
-	FAILS(cusolverSpDcsrlsqvqrHost(sparse, m, n - 1, a.nnz(), descr, a.values.data(),
-				       a.rows.data(), a.cols.data(), b.data(), 1e-12, &rank,
-				       x.data(), p.data(), &norm));
 	OK(cusolverSpDcsrlsqvqrHost(sparse, m, n, a.nnz(), descr, a.values.data(), a.rows.data(),
 				    a.cols.data(), b.data(), 1e-12, &rank, x.data(), p.data(),
 				    &norm));
@@ -400,8 +392,7 @@ static void orders()
 
 int main()
 {
-	begin();
-	OK(cusolverSpCreate(&sparse));
+	first("cuSOLVER", cusolverSpCreate(&sparse), CUSOLVER_STATUS_NOT_INITIALIZED);
 	OK(cusparseCreateMatDescr(&descr));
 	rf_one();
 	rf_batch();
@@ -411,6 +402,5 @@ int main()
 	orders();
 	OK(cusparseDestroyMatDescr(descr));
 	OK(cusolverSpDestroy(sparse));
-	OK(cusolverDnDestroy(handle));
 	return verified("factors");
 }
