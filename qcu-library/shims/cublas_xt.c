@@ -314,13 +314,13 @@ static cublasStatus_t multiply(struct work w, cublasXtHandle_t handle, gemm_func
 		w.status = CUBLAS_STATUS_INVALID_VALUE;
 		return end_work(&w);
 	}
-	for (j = 0; j < n && !w.status; j += w.block) {
+	/* Without a sum NVIDIA's leaves C as it is, unlike cuBLAS, which multiplies it by beta. */
+	for (j = 0; j < n && k && !w.status; j += w.block) {
 		for (i = 0; i < m && !w.status; i += w.block) {
 			rows = least(w.block, m - i);
 			cols = least(w.block, n - j);
 			gc = send_result(&w, 2, &mc, beta, i, j, rows, cols);
-			/* Without a sum, too, C is multiplied by beta. */
-			for (l = 0; (l < k || !l) && !w.status; l += w.block) {
+			for (l = 0; l < k && !w.status; l += w.block) {
 				some = least(w.block, k - l);
 				ga = send_op_tile(&w, 0, &ma, ta, i, l, rows, some);
 				gb = send_op_tile(&w, 1, &mb, tb, l, j, some, cols);
