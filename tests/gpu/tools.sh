@@ -8,10 +8,11 @@
 #	smi	qcu-smi's fields in a VM beside nvidia-smi's
 #	fault	a write beyond an allocation and one far away: natively, with compute-sanitizer, in VMs with the GPU, with the
 #		software GPU, and with --check
-#	trace	a training of PyTorch in a VM, with a trace and without: whether its sums agree with what the device has counted
+#	trace	a training of PyTorch in a VM, with a trace and without: whether its sums agree with what the device has counted;
+#		NPP and nvJPEG, too, whose calls the host does not see
 #
-# OUT (default: the current folder) gets tools.txt, the outputs, and training.json.gz, the trace. NAME: only these. All VMs run at
-# the same time. Uses the bundle if there is one.
+# OUT (default: the current folder) gets tools.txt, the outputs, and the traces (*.json.gz). NAME: only these. All VMs run at the
+# same time. Uses the bundle if there is one.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../..
@@ -122,6 +123,20 @@ print_fault() {
 	done
 }
 
+# traced NAME PROGRAM...: runs it in a VM with a trace.
+traced() {
+	local name=$1
+	shift
+	mkdir "$name"
+	cp ./*.py "$name/"
+	(
+		cd "$name" || exit
+		LD_LIBRARY_PATH=$libraries PARTS=$root/scripts run "$name.traced" "$python" "$here/traced.py" "$work/$name.json" \
+			"${machine[@]}" "$python" "$@"
+		gzip -c "$work/$name.json" >"$out/$name.json.gz"
+	)
+}
+
 trace() {
 	local wheels libraries machine
 	wheels=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/nvidia
@@ -130,24 +145,24 @@ trace() {
 	cd "$work/share" || return
 	# What Python compiles natively, the VMs find.
 	run training.native "$python" training_steps.py residual_network
+	run images.native "$python" image_steps.py
 	LD_LIBRARY_PATH=$libraries run training.vm "$root/scripts/qcu" run "${machine[@]}" "$python" training_steps.py residual_network &
-	mkdir traced
-	cd traced || return
-	cp ../*.py .
-	LD_LIBRARY_PATH=$libraries PARTS=$root/scripts run training.traced "$python" "$here/traced.py" "$work/training.json" \
-		"${machine[@]}" "$python" training_steps.py residual_network &
+	traced training training_steps.py residual_network &
+	traced images image_steps.py &
 	wait
-	gzip -c "$work/training.json" >"$out/training.json.gz"
 }
 
 print_trace() {
 	local way
-	for way in native vm traced; do
-		echo "== training: $way"
-		cat "$out/training.$way.out"
-		grep -a -e 'residual' "$out/training.$way.err" | tail -n 4
+	for way in training.{native,vm,traced} images.{native,traced}; do
+		echo "== $way"
+		cat "$out/$way.out"
+		grep -a -e 'residual' "$out/$way.err" | tail -n 4
 	done
-	grep -a -v '^\[' "$out/training.traced.err" | tail -n 90
+	for way in training images; do
+		echo "== $way: summary"
+		grep -a -v '^\[' "$out/$way.traced.err" | tail -n 90
+	done
 }
 
 "$root/scripts/build-guest" >/dev/null

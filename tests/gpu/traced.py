@@ -71,6 +71,7 @@ def main():
     for name in sorted(set(traced) | set(counted)):
         if traced.get(name, 0) != counted.get(name, 0):
             print(f"not alike: {name}: trace {traced.get(name, 0)}, metrics {counted.get(name, 0)}")
+    print("calls that NVIDIA's libraries on the host made:", sum(v for n, v in counted.items() if n.startswith("LIB_")))
     work = [e for e in t["traceEvents"] if e.get("cat") == "gpu"]
     print(f"work on the GPU: {len(work)} pieces, {sum(e['dur'] for e in work) / 1000:.3f} ms;",
           *(f"{k} {t['otherData'].get(k)}" for k in ("unmeasured", "uncertain", "left_out", "cut_off")))
