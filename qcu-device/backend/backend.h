@@ -25,7 +25,7 @@
 #include "include/qcucmd.h"
 #include "include/qcuerror.h"
 
-#define BE_ABI 18u
+#define BE_ABI 19u
 
 #define BE_IPC_BYTES 72
 
@@ -265,6 +265,8 @@ struct be_wanted {
 	uint32_t dev, rsvd;
 };
 
+struct image_names; /* image.h */
+
 struct be_ops {
 	uint32_t abi; /* BE_ABI */
 	const char *name;
@@ -272,6 +274,8 @@ struct be_ops {
 	bool kernel_time;
 	/* The window's addresses must be free during open(), so that mem_place can have them. */
 	bool wants_window;
+	/* module_vars and module_settle need the names of the variables. */
+	bool vars_by_name;
 	/* mem_alloc and mem_free tell options.charge_device what they take and give back. */
 	bool charges;
 

@@ -66,6 +66,7 @@ struct walk {
 	uint64_t memory; /* of variables: of the fat binaries so far, */
 	uint64_t entry;	 /* and of the largest entry of this one */
 	bool no_memory;
+	struct image_names *names; /* NULL: they are not wanted */
 };
 
 /*
@@ -122,7 +123,8 @@ static const char *unpack_entry(const struct entry_header *e, const unsigned cha
 	return "an entry of the fat binary does not unpack";
 }
 
-static const char *code_fault(unsigned int kind, const void *code, size_t len, uint64_t *memory)
+static const char *code_fault(unsigned int kind, const void *code, size_t len, uint64_t *memory,
+			      struct image_names *names)
 {
 	const char *why =
 		kind == KIND_PTX ? image_ptx_fault(code, len) : image_elf_fault(code, len);
@@ -133,6 +135,10 @@ static const char *code_fault(unsigned int kind, const void *code, size_t len, u
 	bytes = kind == KIND_PTX ? image_ptx_memory(code) : image_elf_memory(code, len);
 	if (bytes > *memory)
 		*memory = bytes;
+	if (names && kind == KIND_PTX)
+		image_ptx_names(code, names);
+	else if (names)
+		image_elf_names(code, len, names);
 	return NULL;
 }
 
@@ -154,7 +160,7 @@ static const char *packed_fault(const struct entry_header *e, const unsigned cha
 	if (code) {
 		why = unpack_entry(e, payload, code);
 		if (!why)
-			why = code_fault(e->kind, code, e->unpacked_size, &w->entry);
+			why = code_fault(e->kind, code, e->unpacked_size, &w->entry, w->names);
 	} else {
 		w->no_memory = true;
 		why = "there is no memory to unpack it";
@@ -211,7 +217,9 @@ static const char *payload_fault(const struct entry_header *e, const unsigned ch
 	if (e->flags & ENTRY_ENCRYPTED)
 		return "the fat binary has an entry that cannot be read";
 	if (!how && !e->packed_size)
-		return w->inside ? code_fault(e->kind, payload, e->payload_size, &w->entry) : NULL;
+		return w->inside
+			       ? code_fault(e->kind, payload, e->payload_size, &w->entry, w->names)
+			       : NULL;
 	if (how == (ENTRY_LZ4 | ENTRY_ZSTD) || !how || !e->packed_size)
 		return "the fat binary is damaged: it is not clear how an entry is packed";
 	return packed_fault(e, payload, w);
@@ -268,24 +276,95 @@ int image_check(const void *image, size_t len, const char **why)
 	return image_measure(image, len, why, &memory);
 }
 
-int image_measure(const void *image, size_t len, const char **why, uint64_t *memory)
+static int walk_image(const void *image, size_t len, const char **why, struct walk *w)
 {
-	struct walk w = {.inside = false};
 	uint32_t magic = first_word_of(image, len);
 
 	if (magic == WRAPPER_MAGIC)
 		*why = "it names an image by a pointer";
 	else if (magic == CONTAINER_MAGIC)
-		*why = fatbin_fault(image, len, &w);
+		*why = fatbin_fault(image, len, w);
 	else
 		*why = code_fault(len >= 4 && !memcmp(image, "\177ELF", 4) ? KIND_ELF : KIND_PTX,
-				  image, len, &w.memory);
+				  image, len, &w->memory, w->names);
 	if (!*why && magic == CONTAINER_MAGIC) {
-		w.inside = true;
-		*why = fatbin_fault(image, len, &w);
+		w->inside = true;
+		*why = fatbin_fault(image, len, w);
 	}
-	*memory = w.memory;
 	if (!*why)
 		return QCU_ERR_Success;
-	return w.no_memory ? QCU_ERR_MemoryAllocation : QCU_ERR_InvalidKernelImage;
+	return w->no_memory ? QCU_ERR_MemoryAllocation : QCU_ERR_InvalidKernelImage;
+}
+
+int image_measure(const void *image, size_t len, const char **why, uint64_t *memory)
+{
+	struct walk w = {.inside = false};
+	int ret;
+
+	*why = NULL;
+	ret = walk_image(image, len, why, &w);
+	*memory = w.memory;
+	return ret;
+}
+
+/* ---- names ---- */
+
+void image_names_add(struct image_names *names, const char *name, size_t len)
+{
+	char **more = names->name, *copy = strndup(name, len);
+
+	if (copy && names->count == names->room) {
+		names->room = 2 * names->room + 16;
+		more = realloc(more, names->room * sizeof(*more));
+	}
+	if (!copy || !more) {
+		free(copy);
+		names->room = names->count;
+		names->no_memory = true;
+		return;
+	}
+	names->name = more;
+	names->name[names->count++] = copy;
+}
+
+void image_names_free(struct image_names *names)
+{
+	while (names->count)
+		free(names->name[--names->count]);
+	free(names->name);
+	*names = (struct image_names){0};
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void drop_equal_names(struct image_names *names)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < names->count; i++) {
+		if (n && !strcmp(names->name[n - 1], names->name[i]))
+			free(names->name[i]);
+		else
+			names->name[n++] = names->name[i];
+	}
+	names->count = n;
+}
+
+int image_names(const void *image, size_t len, struct image_names *names)
+{
+	struct walk w = {.names = names};
+	const char *why = NULL;
+	int ret;
+
+	*names = (struct image_names){0};
+	ret = walk_image(image, len, &why, &w);
+	if (!ret && names->no_memory)
+		ret = QCU_ERR_MemoryAllocation;
+	if (names->count)
+		qsort(names->name, names->count, sizeof(*names->name), compare_names);
+	drop_equal_names(names);
+	return ret;
 }

@@ -15,6 +15,7 @@
 #ifndef QCU_IMAGE_H
 #define QCU_IMAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +35,23 @@ int image_check(const void *image, size_t len, const char **why);
  */
 int image_measure(const void *image, size_t len, const char **why, uint64_t *memory);
 
+/*
+ * The variables of an image, each name once, sorted: those of the code for all GPUs in it.
+ * `mallocs`: its kernels may call malloc().
+ */
+struct image_names {
+	char **name;
+	size_t count, room;
+	bool mallocs;
+	bool no_memory;
+};
+
+/* Of any image; returns as image_check(). image_names_free() frees the names, also after an error.
+ */
+int image_names(const void *image, size_t len, struct image_names *names);
+void image_names_free(struct image_names *names);
+void image_names_add(struct image_names *names, const char *name, size_t len);
+
 /* Each checks one kind of image. Returns NULL if nothing is wrong, else the reason. */
 const char *image_elf_fault(const void *image, size_t len);
 const char *image_ptx_fault(const void *image, size_t len);
@@ -49,5 +67,8 @@ static inline uint64_t image_add(uint64_t a, uint64_t b)
 /* For images in which nothing is wrong: the memory of variables that have no bytes in the image. */
 uint64_t image_elf_memory(const void *image, size_t len);
 uint64_t image_ptx_memory(const char *text);
+/* And the names of variables. */
+void image_elf_names(const void *image, size_t len, struct image_names *names);
+void image_ptx_names(const char *text, struct image_names *names);
 
 #endif

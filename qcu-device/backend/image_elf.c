@@ -311,3 +311,40 @@ uint64_t image_elf_memory(const void *image, size_t len)
 	}
 	return sum;
 }
+
+/* The prefixes of the sections in which variables lie. */
+static bool has_variables(const char *section)
+{
+	return !strncmp(section, ".nv.global", 10) || !strcmp(section, ".nv.constant3");
+}
+
+void image_elf_names(const void *image, size_t len, struct image_names *names)
+{
+	struct elf elf = {.p = image, .len = len};
+	Elf64_Shdr sections, strings, s;
+	uint64_t i, at;
+	Elf64_Sym sym;
+	const char *name;
+
+	if (image_elf_fault(image, len) || head_fault(&elf) || count_sections(&elf) ||
+	    !elf.sections)
+		return;
+	sections = section(&elf, elf.names);
+	for (i = 1; i < elf.sections; i++) {
+		s = section(&elf, i);
+		if (s.sh_type != SHT_SYMTAB)
+			continue;
+		strings = section(&elf, s.sh_link);
+		for (at = 0; at < s.sh_size && strings.sh_size; at += sizeof(sym)) {
+			memcpy(&sym, elf.p + s.sh_offset + at, sizeof(sym));
+			name = (const char *)elf.p + strings.sh_offset + sym.st_name;
+			if (!strcmp(name, "malloc"))
+				names->mallocs = true;
+			if (ELF64_ST_TYPE(sym.st_info) == STT_OBJECT &&
+			    sym.st_shndx < elf.sections &&
+			    has_variables((const char *)elf.p + sections.sh_offset +
+					  section(&elf, sym.st_shndx).sh_name))
+				image_names_add(names, name, strlen(name));
+		}
+	}
+}

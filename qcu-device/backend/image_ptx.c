@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How much device memory the variables of PTX take. A declaration looks like this:
+ * How much device memory the variables of PTX take, and their names. A declaration looks like this:
  *
  *     .visible .global .align 4 .b8 name[1024][16] = {1, 2};
  *
@@ -100,9 +100,13 @@ static uint64_t elements(const char *p)
 	return isdigit((unsigned char)*p) && *skip_blanks_in_ptx(end) == ']' ? value : ALL;
 }
 
-/* The size of the variables of one declaration, which begins after ".global". Moves to its end. */
-static uint64_t declared_bytes(const char **text)
+/*
+ * The size of the variables of one declaration, which begins after ".global". Moves to its end.
+ * names: NULL, or they are added.
+ */
+static uint64_t declared_bytes(const char **text, struct image_names *names)
 {
+	bool value = false; /* what comes is no name */
 	const char *p = skip_blanks_in_ptx(*text);
 	uint64_t element = 1, vector = 1, size = 0, now = 1;
 	unsigned int depth = 0;
@@ -113,11 +117,14 @@ static uint64_t declared_bytes(const char **text)
 		if (*p == '[' && !depth) {
 			p = skip_blanks_in_ptx(p + 1);
 			now = times(now, elements(p));
+			value = true;
 		} else if (*p == ',' && !depth) {
+			value = false;
 			size = image_add(size, times(now, times(element, vector)));
 			now = 1;
 		} else if (*p == '{' || *p == '(') {
 			depth++;
+			value = value || *p == '{';
 		} else if ((*p == '}' || *p == ')') && depth) {
 			depth--;
 		} else if (n && !depth && *p == '.') {
@@ -127,6 +134,10 @@ static uint64_t declared_bytes(const char **text)
 				element = bytes;
 			else if (n == 3 && !strncmp(p, ".v", 2) && (p[2] == '2' || p[2] == '4'))
 				vector = (uint64_t)(p[2] - '0');
+		} else if (n && !depth && !value && !isdigit((unsigned char)*p)) {
+			if (names)
+				image_names_add(names, p, n);
+			value = true;
 		}
 		p = skip_blanks_in_ptx(p + (n ? n : 1));
 	}
@@ -134,7 +145,7 @@ static uint64_t declared_bytes(const char **text)
 	return image_add(size, times(now, times(element, vector)));
 }
 
-uint64_t image_ptx_memory(const char *text)
+static uint64_t walk_ptx(const char *text, struct image_names *names)
 {
 	const char *p = skip_blanks_in_ptx(text);
 	bool pointer = false;	/* ".ptr .global" says where a parameter points to */
@@ -154,11 +165,17 @@ uint64_t image_ptx_memory(const char *text)
 			argument = false;
 		} else if (n == 7 && !pointer && !strncmp(p, ".global", 7)) {
 			p += n;
-			sum = image_add(sum, declared_bytes(&p));
+			sum = image_add(sum, declared_bytes(&p, names));
+			argument = false;
+		} else if (names && n == 6 && !pointer && !strncmp(p, ".const", 6)) {
+			p += n;
+			(void)declared_bytes(&p, names);
 			argument = false;
 		} else {
 			if (letter && !argument && !predicate)
 				n = instruction_length(p);
+			if (names && n == 6 && !strncmp(p, "malloc", 6))
+				names->mallocs = true;
 			pointer = n == 4 && !strncmp(p, ".ptr", 4);
 			argument = *p == '.' || *p == ',';
 			predicate = *p == '@' || (*p == '!' && predicate);
@@ -167,4 +184,14 @@ uint64_t image_ptx_memory(const char *text)
 		p = skip_blanks_in_ptx(p);
 	}
 	return sum;
+}
+
+uint64_t image_ptx_memory(const char *text)
+{
+	return walk_ptx(text, NULL);
+}
+
+void image_ptx_names(const char *text, struct image_names *names)
+{
+	(void)walk_ptx(text, names);
 }

@@ -369,20 +369,22 @@ BE_OP(fault_read, struct be *be, void *buf, size_t max, size_t *got)
  * - want: until the next call, allocations and the variables of modules get these addresses of each
  *   device in this order, or fail; their memory is zero. A texture or surface gets the first one as
  *   its number. The caller keeps the list until then. NULL: any addresses and numbers again.
+ * - mem_block: the memory from mem_alloc lies in a block with others; it is wanted behind the memory.
  * - module_vars: where the module's variables are. Writes at most max; returns how many there
- * are.
+ * are. With be_ops.vars_by_name, names has those that the image shows; else it is NULL.
  * - module_settle: makes those variables of a module that were wanted and are not made yet.
  * - event_age: how long ago the event was recorded, or (set) when it was to have been. The event's
  *   work is done. QCU_ERR_NotReady: it was never recorded.
  * - print_write: text that print_read, or assert_read, will return.
  */
-BE_SOFT_OP(const char *, unsaved, struct be *be, bool *busy)
-BE_SOFT_OP(void, want, struct be *be, const struct be_wanted *wanted, size_t count)
-BE_SOFT_OP(size_t, module_vars, struct be *be, struct be_module *m, struct be_wanted *wanted,
-	   size_t max)
-BE_SOFT_OP(int, module_settle, struct be *be, struct be_module *m)
-BE_SOFT_OP(int, event_age, struct be *be, struct be_event *e, bool set, uint64_t *ns)
-BE_SOFT_OP(void, print_write, struct be *be, bool assertion, const char *text, size_t len)
+BE_OP_OF(const char *, unsaved, struct be *be, bool *busy)
+BE_OP_OF(void, want, struct be *be, const struct be_wanted *wanted, size_t count)
+BE_CUDA_OP(bool, mem_block, struct be *be, uint64_t addr, struct be_wanted *block)
+BE_OP_OF(size_t, module_vars, struct be *be, struct be_module *m, const struct image_names *names,
+	 struct be_wanted *wanted, size_t max)
+BE_OP_OF(int, module_settle, struct be *be, struct be_module *m, const struct image_names *names)
+BE_OP_OF(int, event_age, struct be *be, struct be_event *e, bool set, uint64_t *ns)
+BE_OP_OF(void, print_write, struct be *be, bool assertion, const char *text, size_t len)
 
 #undef BE_OP
 #undef BE_OP_OF

@@ -12,6 +12,7 @@
 
 #include "qcu-device/mirror/dispatch.h"
 #include "qcu-device/mirror/keeping.h"
+#include "qcu-device/mirror/module_names.h"
 #include "qcu-device/mirror/save.h"
 #include "qcu-device/mirror/archive.h"
 
@@ -31,6 +32,7 @@ struct restoring {
 	struct qcu_seg seg;
 	struct mir_restore data;
 	uint64_t number; /* of the entry */
+	bool settled;	 /* all variables of modules have their memory */
 };
 
 static bool refuse_archive(struct restoring *r, const char *fmt, ...)
@@ -184,15 +186,22 @@ static bool set_age(struct restoring *r, const struct archive_entry *e)
 /* All variables of modules get their memory, before something is written there. */
 static bool settle_modules(struct restoring *r)
 {
+	struct image_names names;
 	struct handle *h;
 	uint32_t id;
 	int rc = 0;
 
+	if (r->settled)
+		return true;
 	for (id = QCU_ID_FIRST; !rc && (h = handles_next(&r->m->handles, HANDLE_MODULE, &id));
 	     id++) {
-		rc = r->m->cfg.ops->module_settle(r->m->be, h->module);
+		rc = mir_module_names(r->m, id, &names)
+			     ? r->m->cfg.ops->module_settle(r->m->be, h->module, &names)
+			     : (int)QCU_ERR_MemoryAllocation;
+		image_names_free(&names);
 		handles_put(&r->m->handles, h);
 	}
+	r->settled = !rc;
 	return !rc || refuse_archive(r, "the variables of a module cannot be where they were");
 }
 
@@ -213,6 +222,8 @@ static bool restore_entry(struct restoring *r, const struct archive_entry *e, vo
 		     e->cmd.op == QCU_OP_ARRAY_CREATE) &&
 		    !settle_modules(r))
 			return false;
+		if (e->cmd.op == QCU_OP_MODULE_LOAD)
+			r->settled = false;
 		return carry_out(r, e, data, wanted);
 	case ARCHIVE_RECORDED:
 		return carry_out(r, e, data, wanted) && set_age(r, e);

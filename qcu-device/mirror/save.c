@@ -12,6 +12,7 @@
 
 #include "qcu-device/mirror/keeping.h"
 #include "qcu-device/mirror/save.h"
+#include "qcu-device/mirror/module_names.h"
 #include "qcu-device/mirror/save_graph.h"
 #include "qcu-device/mirror/archive.h"
 
@@ -103,6 +104,18 @@ static bool are_objects_kept(struct saving *s, enum kept_kind kind, const char *
 	return ok;
 }
 
+/* A backend that does not know what kernels allocate has the image say whether they may. */
+static bool check_module(struct saving *s, uint32_t id)
+{
+	struct image_names names;
+	bool ok = mir_module_names(s->m, id, &names) || refuse_saving(s, "there is no memory");
+
+	if (ok && names.mallocs)
+		ok = refuse_saving(s, "kernels may have memory from malloc()");
+	image_names_free(&names);
+	return ok;
+}
+
 static bool is_handle_kept(struct saving *s, enum handle_kind kind, uint32_t id,
 			   const struct handle *h)
 {
@@ -111,6 +124,8 @@ static bool is_handle_kept(struct saving *s, enum handle_kind kind, uint32_t id,
 
 	if (!o || !o->made)
 		return refuse_saving(s, "it has %s", kind_name(kind));
+	if (kind == HANDLE_MODULE && !check_module(s, id))
+		return false;
 	if (h->shared)
 		return refuse_saving(s, "it shares %s with other processes", kind_name(kind));
 	if (kind == HANDLE_GRAPH) {
@@ -197,16 +212,33 @@ static bool write_command(struct saving *s, const struct qCUcmd *cmd, const void
 	return write_entry(s, &e, data, wanted);
 }
 
+/* Where the module's variables are, for the caller to free. False: there is no memory. */
+static bool list_variables(struct mirror *m, uint32_t id, const struct handle *h,
+			   struct be_wanted **list, size_t *count)
+{
+	struct image_names names;
+	bool ok = mir_module_names(m, id, &names);
+
+	*list = NULL;
+	if (ok)
+		*count = m->cfg.ops->module_vars(m->be, h->module, &names, NULL, 0);
+	if (ok)
+		*list = calloc(*count + 1, sizeof(**list));
+	if (*list)
+		m->cfg.ops->module_vars(m->be, h->module, &names, *list, *count);
+	image_names_free(&names);
+	return *list;
+}
+
 static bool write_module(struct saving *s, const struct kept_step *r)
 {
 	struct mirror *m = s->m;
-	struct handle *h = handles_get(&m->handles, HANDLE_MODULE, r->cmd.module_load.module);
-	size_t count = h ? m->cfg.ops->module_vars(m->be, h->module, NULL, 0) : 0;
-	struct be_wanted *wanted = calloc(count + 1, sizeof(*wanted));
-	bool ok = wanted && h;
+	const uint32_t id = r->cmd.module_load.module;
+	struct handle *h = handles_get(&m->handles, HANDLE_MODULE, id);
+	struct be_wanted *wanted = NULL;
+	size_t count = 0;
+	bool ok = h && list_variables(m, id, h, &wanted, &count);
 
-	if (ok)
-		m->cfg.ops->module_vars(m->be, h->module, wanted, count);
 	handles_put(&m->handles, h);
 	ok = ok ? write_command(s, &r->cmd, r->data, r->len, wanted, (uint32_t)count)
 		: refuse_saving(s, "there is no memory");
@@ -216,17 +248,22 @@ static bool write_module(struct saving *s, const struct kept_step *r)
 
 static bool write_record(struct saving *s, const struct kept_step *r)
 {
+	const struct be_ops *ops = s->m->cfg.ops;
 	struct kept_name name;
-	struct be_wanted p = {0};
+	struct be_wanted p[2] = {{0}};
+	uint32_t count = 1;
 
 	if (r->cmd.op == QCU_OP_MODULE_LOAD)
 		return write_module(s, r);
 	mir_kept_name(&r->cmd, &name);
 	if (name.kind != KEPT_MEMORY && name.kind != KEPT_TEXTURE && name.kind != KEPT_SURFACE)
 		return write_command(s, &r->cmd, r->data, r->len, NULL, 0);
-	p.addr = name.id;
-	mir_allocation_at(s->m, p.addr, &p.size, &p.dev);
-	return write_command(s, &r->cmd, r->data, r->len, &p, 1);
+	p[0].addr = name.id;
+	mir_allocation_at(s->m, p[0].addr, &p[0].size, &p[0].dev);
+	if (name.kind == KEPT_MEMORY && ops->mem_block &&
+	    ops->mem_block(s->m->be, p[0].addr, &p[1]))
+		count++;
+	return write_command(s, &r->cmd, r->data, r->len, p, count);
 }
 
 /* Is the object still there? What it depends on may have ended it without a command of its own. */
@@ -340,15 +377,13 @@ static bool write_memory(struct saving *s, const struct be_wanted *p, bool zeros
 	return ok;
 }
 
-static bool write_variables(struct saving *s, const struct handle *h)
+static bool write_variables(struct saving *s, uint32_t id, const struct handle *h)
 {
-	const struct be_ops *ops = s->m->cfg.ops;
-	size_t count = ops->module_vars(s->m->be, h->module, NULL, 0), i;
-	struct be_wanted *wanted = calloc(count + 1, sizeof(*wanted));
-	bool ok = wanted || refuse_saving(s, "there is no memory");
+	struct be_wanted *wanted;
+	size_t count = 0, i;
+	bool ok = list_variables(s->m, id, h, &wanted, &count) ||
+		  refuse_saving(s, "there is no memory");
 
-	if (ok)
-		ops->module_vars(s->m->be, h->module, wanted, count);
 	for (i = 0; i < count && ok; i++)
 		ok = write_memory(s, &wanted[i], true);
 	free(wanted);
@@ -433,7 +468,7 @@ static bool write_of_handles(struct saving *s, enum handle_kind kind)
 	uint32_t id;
 
 	for (id = QCU_ID_FIRST; ok && (h = handles_next(&s->m->handles, kind, &id)); id++) {
-		ok = kind == HANDLE_MODULE  ? write_variables(s, h)
+		ok = kind == HANDLE_MODULE  ? write_variables(s, id, h)
 		     : kind == HANDLE_ARRAY ? write_array(s, id, h)
 					    : write_event(s, id, h);
 		handles_put(&s->m->handles, h);

@@ -149,6 +149,7 @@ int qcul_transport_open(struct qcu_hello *hello)
 	if (qcul_env_bytes("QCU_LOOPBACK_GPUS", &n))
 		cfg.options.gpus = (unsigned int)n;
 	evict_setup(&cfg);
+	saved_setup(&cfg);
 	loopback_join_others(&cfg);
 	loopback_share(&cfg);
 	config = cfg;

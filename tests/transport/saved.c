@@ -14,6 +14,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "qcu-device/base/spin.h"
+#include "qcu-device/commands/call.h"
 #include "qcu-device/mirror/save.h"
 
 /* How long a session may work before it counts as busy. */
@@ -83,8 +85,44 @@ void saved_forked(void)
 	sending = fresh;
 }
 
+void saved_setup(struct mir_config *cfg)
+{
+	pthread_once(&once, read_settings);
+	/* Memory of the software GPU has its addresses in any case. */
+	if (wanted && cfg->ops != &be_soft)
+		cfg->options.movable = true;
+}
+
+/* What a process that has ended has left: nothing. CUDA's context would stay. */
+static void reset_devices(struct mirror *m)
+{
+	unsigned int dev;
+
+	for (dev = 0; m->cfg.ops != &be_soft && dev < m->devices; dev++)
+		m->cfg.ops->device_reset(m->be, dev);
+}
+
+static double now(void)
+{
+	return (double)spin_clock() * 1e-9;
+}
+
+/* A line with what it took, into the file of QCU_LOOPBACK_SAVE_TIMES. */
+static void note_times(const double at[4], int fd)
+{
+	const char *file = getenv("QCU_LOOPBACK_SAVE_TIMES");
+	FILE *f = file ? fopen(file, "ae") : NULL;
+
+	if (!f)
+		return;
+	fprintf(f, "saved %lld bytes in %.3f s, ended in %.3f s, restored in %.3f s\n",
+		(long long)lseek(fd, 0, SEEK_END), at[1] - at[0], at[2] - at[1], at[3] - at[2]);
+	fclose(f);
+}
+
 static void move(struct mirror **mirror, const struct mir_config *cfg, int fd)
 {
+	double at[4] = {now()};
 	struct mir_request *parked;
 	char why[256] = "no mirror";
 
@@ -92,14 +130,19 @@ static void move(struct mirror **mirror, const struct mir_config *cfg, int fd)
 		note("refused: ", why);
 		return;
 	}
+	at[1] = now();
 	parked = mir_unpark(*mirror);
+	reset_devices(*mirror);
 	mir_destroy(*mirror);
+	at[2] = now();
 	lseek(fd, 0, SEEK_SET);
 	if (mir_create(mirror, cfg) || !mir_restore(*mirror, fd, why, sizeof(why))) {
 		note("lost: ", why);
 		fprintf(stderr, "qcuda: the saved session is lost: %s\n", why);
 		abort();
 	}
+	at[3] = now();
+	note_times(at, fd);
 	if (parked)
 		mir_submit(*mirror, parked);
 	note("saved", "");

@@ -5,11 +5,15 @@
  * - QCU_LOOPBACK_SAVE=SEED:TIMES: before a command, so many times. The chance is one in two first,
  *   and half as much after each time, so that it happens in short and in long programs.
  * - QCU_LOOPBACK_SAVED=FILE: gets a line for each time: "saved", or "refused: " and why.
+ * - QCU_LOOPBACK_SAVE_TIMES=FILE: gets a line with what each time took.
  */
 #ifndef QCU_TEST_SAVED_H
 #define QCU_TEST_SAVED_H
 
 #include "qcu-device/mirror/mirror.h"
+
+/* Before the first mirror: with the cuda backend, memory must be such that it can be saved. */
+void saved_setup(struct mir_config *cfg);
 
 /* Around whatever sends requests to the mirror. A thread may do so again in between. */
 void saved_enter(void);

@@ -23,6 +23,7 @@ bool cu_probe(void)
 
 void cu_close(struct be *be)
 {
+	pthread_mutex_destroy(&be->stream_lock);
 	pthread_mutex_destroy(&be->capture_lock);
 	cu_cond_close(be);
 	cu_mem_close(be);
@@ -86,6 +87,7 @@ int cu_open(struct be **out, const struct be_options *opt)
 		be->complain("cuda", no_plots, strlen(no_plots));
 	pthread_mutex_init(&be->cond_lock, NULL);
 	pthread_mutex_init(&be->capture_lock, NULL);
+	pthread_mutex_init(&be->stream_lock, NULL);
 	be_pass_open(&be->pass, opt->letters, opt->seat);
 	*out = be;
 	return QCU_ERR_Success;
@@ -241,6 +243,7 @@ static const struct be_ops be_cuda = {
 	.abi = BE_ABI,
 	.name = "cuda",
 	.wants_window = true,
+	.vars_by_name = true,
 	.charges = true,
 	.mem_gone = &cu_mem_gone,
 #define BE_OP_OF(type, name, ...) .name = cu_##name,

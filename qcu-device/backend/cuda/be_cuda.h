@@ -33,12 +33,17 @@ struct be_stream {
 	cudaStream_t s;
 	unsigned int dev;
 	unsigned int life;
+	LIST_ENTRY(be_stream) link;
 };
+
+LIST_HEAD(cu_streams, be_stream);
 
 struct be_event {
 	cudaEvent_t e;
 	unsigned int dev;
 	unsigned int life;
+	/* In a session that was restored it was recorded later than the program thinks, ns. */
+	_Atomic uint64_t late;
 };
 
 struct be_pool {
@@ -68,6 +73,8 @@ struct be_module {
 	cudaLibrary_t lib;
 	char *image; /* followed by its units; NULL: the driver has copied a single fat binary */
 	struct cu_linked *linked;
+	struct be_wanted *wanted; /* of variables, until module_settle; else NULL */
+	size_t wanted_count;
 	pthread_mutex_t lock; /* protects `kernels` */
 	struct be_kernel *kernels;
 };
@@ -193,6 +200,11 @@ struct be {
 	pthread_rwlock_t range_lock; /* protects the ranges, an array of struct cu_range */
 	struct sorted ranges;
 	struct cu_place place;
+	bool wanting; /* be_cuda_saved.c: what is allocated gets the wanted addresses, or fails */
+	const struct be_wanted *wanted;
+	size_t wanted_count;
+	pthread_mutex_t stream_lock; /* protects the list of streams */
+	struct cu_streams streams;
 	pthread_mutex_t plot_lock; /* protects the plots, an array by address */
 	struct sorted plots;
 	_Atomic uint64_t users[CU_DEVICES]; /* a bit for each peer that may use the plots here */
@@ -276,6 +288,8 @@ void cu_plots_reset(struct be *be, unsigned int dev);
 int cu_plots_peer(struct be *be, unsigned int dev, unsigned int peer, bool on);
 /* Memory for mem_alloc, from CUDA or as a plot. The device is current. */
 int cu_plot_new(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
+/* The same at this address, as a plot. */
+int cu_plot_at(struct be *be, unsigned int dev, uint64_t size, uint64_t at);
 /* Of a plot or of anything else that cudaFree frees. */
 int cu_plot_free(struct be *be, uint64_t addr);
 /* Is nothing of the plot away? */
@@ -285,9 +299,11 @@ struct cu_plot *cu_plot_number(const struct be *be, size_t i);
 struct cu_plot *cu_plot_around(const struct be *be, uint64_t addr);
 /*
  * A plot is made in steps: addresses, parts, and then access and the table. If `ret` is an error,
- * or an error occurs, cu_plot_finish() takes back all with the first `mapped` parts.
+ * or an error occurs, cu_plot_finish() takes back all with the first `mapped` parts. at: the
+ * address that it must have, or 0.
  */
-struct cu_plot *cu_plot_reserve(struct be *be, unsigned int dev, uint64_t size, int *ret);
+struct cu_plot *cu_plot_reserve(struct be *be, unsigned int dev, uint64_t size, uint64_t at,
+				int *ret);
 int cu_plot_finish(struct be *be, struct cu_plot *b, unsigned int mapped, int ret, uint64_t *addr);
 /* Makes a part's memory and maps it; maps it; unmaps and releases it. */
 int cu_part_map(struct be *be, struct cu_plot *b, unsigned int i);
@@ -330,9 +346,12 @@ void cu_slabs_close(struct be *be);
  * there is no memory for a slab. The device is current.
  */
 int cu_slab_alloc(struct be *be, unsigned int dev, uint64_t size, struct cu_range *r);
+/* The same at r->addr, in a slab at this place, which is made if there is none. */
+int cu_slab_at(struct be *be, const struct be_wanted *block, struct cu_range *r);
 int cu_slab_free(struct be *be, const struct cu_range *r);
-/* The size of its slab. */
+/* The size of its slab, and where it is. */
 uint64_t cu_slab_bytes(const struct cu_range *r);
+uint64_t cu_slab_addr(const struct cu_range *r);
 /* Other processes know the slab. Returns where the allocation begins in it. */
 uint64_t cu_slab_known(struct be *be, const struct cu_range *r);
 /* The device has been reset, so its memory is gone. */
@@ -393,7 +412,17 @@ void cu_cond_close(struct be *be);
 int cu_graph_call(struct be *be, cudaGraph_t graph, const struct be_node *n,
 		  const cudaGraphNode_t *deps, cudaGraphNode_t *node);
 
+/* be_cuda_saved.c */
+/* Memory at the next wanted address. */
+int cu_mem_wanted(struct be *be, unsigned int dev, uint64_t size, struct cu_range *r);
+/* Keeps what is wanted for the module's variables. */
+int cu_module_want(struct be *be, struct be_module *m);
+
 /* be_cuda_stream.c */
+/* Puts a stream into the list, from which it goes when it is destroyed. */
+void cu_stream_link(struct be *be, struct be_stream *s);
+/* Does a stream still work? Returns the first error that is not that it does. */
+int cu_streams_query(struct be *be, bool *busy);
 int cu_stream_use(struct be *be, const struct be_stream *s);
 /* Sets the device of an event, if the event is alive. */
 int cu_event_use(struct be *be, const struct be_event *e);

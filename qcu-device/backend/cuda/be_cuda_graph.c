@@ -26,6 +26,7 @@
 struct graph_node {
 	cudaGraphNode_t node;
 	const struct be_cond *cond;
+	struct be_event *record;
 	uint32_t flags; /* of a kernel's launch: an update cannot change them */
 	bool off;
 	bool inside; /* a body */
@@ -38,7 +39,7 @@ struct be_graph {
 	cudaGraph_t into; /* the graph or body to which nodes are added */
 	bool conditional; /* the graph is that of handles */
 	cudaGraphExec_t exec;
-	uint32_t count;
+	uint32_t count, records;
 	struct graph_node *nodes;
 };
 
@@ -169,6 +170,8 @@ static int add_node_of_type(struct be *be, struct be_graph *g, const struct be_n
 	case QCU_NODE_COPY:
 		return add_copy(be, g, n, deps, node);
 	case QCU_NODE_RECORD:
+		g->nodes[n->index].record = n->event;
+		g->records++;
 		return CU(be, cudaGraphAddEventRecordNode, node, g->into, deps, n->dep_count,
 			  n->event->e);
 	case QCU_NODE_WAIT:
@@ -334,6 +337,7 @@ static int set_exec_node(struct be *be, struct be_graph *g, const struct be_node
 				  copy.dstPtr.ptr, copy.srcPtr.ptr, n->box.width, copy.kind);
 		return CU(be, cudaGraphExecMemcpyNodeSetParams, g->exec, node, &copy);
 	case QCU_NODE_RECORD:
+		g->nodes[n->index].record = n->event;
 		return CU(be, cudaGraphExecEventRecordNodeSetEvent, g->exec, node, n->event->e);
 	case QCU_NODE_WAIT:
 		return CU(be, cudaGraphExecEventWaitNodeSetEvent, g->exec, node, n->event->e);
@@ -370,10 +374,16 @@ int cu_graph_update(struct be *be, struct be_graph *g, const struct be_node *nod
 int cu_graph_launch(struct be *be, struct be_graph *g, struct be_stream *s)
 {
 	int ret = graph_use(be, g);
+	uint32_t i;
 
 	if (!ret)
 		ret = cu_stream_use(be, s);
-	return ret ? ret : CU(be, cudaGraphLaunch, g->exec, s->s);
+	if (!ret)
+		ret = CU(be, cudaGraphLaunch, g->exec, s->s);
+	for (i = 0; !ret && g->records && i < g->count; i++)
+		if (g->nodes[i].record)
+			atomic_store(&g->nodes[i].record->late, 0);
+	return ret;
 }
 
 int cu_graph_upload(struct be *be, struct be_graph *g, struct be_stream *s)

@@ -179,6 +179,7 @@ int cu_green_stream(struct be *be, struct be_green *g, int priority, struct be_s
 		return ret;
 	}
 	*s = (struct be_stream){.s = stream, .dev = g->dev, .life = g->life};
+	cu_stream_link(be, s);
 	*out = s;
 	return QCU_ERR_Success;
 }

@@ -134,7 +134,7 @@ static int import_plot(struct be *be, const void *handle, struct cu_range *r)
 	memcpy(&h, handle, sizeof(h));
 	if (h.size % CU_UNIT || h.offset > h.size || r->size > h.size - h.offset)
 		return QCU_ERR_InvalidValue;
-	b = cu_plot_reserve(be, r->dev, h.size, &ret);
+	b = cu_plot_reserve(be, r->dev, h.size, 0, &ret);
 	if (!b)
 		return ret;
 	b->known = true;

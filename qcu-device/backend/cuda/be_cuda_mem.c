@@ -129,7 +129,9 @@ int cu_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
 	int ret = cu_use(be, dev);
 
 	*addr = 0;
-	if (!ret)
+	if (!ret && be->wanting)
+		ret = cu_mem_wanted(be, dev, size, &r);
+	if (!ret && !r.addr)
 		ret = cu_slab_alloc(be, dev, size, &r);
 	if (!ret && !r.addr)
 		ret = take_whole(be, &r);

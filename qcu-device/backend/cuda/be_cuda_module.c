@@ -149,6 +149,7 @@ static int load_image(struct be *be, struct be_module *m, size_t len, struct be_
 static void module_free(struct be_module *m)
 {
 	free(m->linked);
+	free(m->wanted);
 	free(m->image);
 	free(m);
 }
@@ -175,7 +176,9 @@ int cu_module_load(struct be *be, const void *image, size_t len, struct be_jit *
 	}
 	memcpy(m->image, image, len);
 	m->image[len] = '\0';
-	ret = load_image(be, m, len, jit);
+	ret = cu_module_want(be, m);
+	if (!ret)
+		ret = load_image(be, m, len, jit);
 	if (!ret && pthread_mutex_init(&m->lock, NULL)) {
 		CU(be, cudaLibraryUnload, m->lib);
 		ret = QCU_ERR_OperatingSystem;

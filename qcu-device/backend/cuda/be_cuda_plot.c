@@ -153,7 +153,8 @@ void cu_part_give(struct cu_plot *b, unsigned int i, unsigned int count)
 	}
 }
 
-struct cu_plot *cu_plot_reserve(struct be *be, unsigned int dev, uint64_t size, int *ret)
+struct cu_plot *cu_plot_reserve(struct be *be, unsigned int dev, uint64_t size, uint64_t wanted,
+				int *ret)
 {
 	const unsigned int parts = (unsigned int)((size + CU_PART - 1) / CU_PART);
 	CUdeviceptr at = 0;
@@ -165,8 +166,8 @@ struct cu_plot *cu_plot_reserve(struct be *be, unsigned int dev, uint64_t size, 
 	b = calloc(1, sizeof(*b) + parts * sizeof(*b->part));
 	if (!b)
 		return NULL;
-	*ret = CU_DRIVER(be, reserve, &at, size, 0, 0, 0);
-	if (!*ret && cu_in_window(at, size)) {
+	*ret = CU_DRIVER(be, reserve, &at, size, 0, (CUdeviceptr)wanted, 0);
+	if (!*ret && (cu_in_window(at, size) || (wanted && at != wanted))) {
 		CU_DRIVER(be, unreserve, at, size);
 		*ret = QCU_ERR_MemoryAllocation;
 	}
@@ -221,7 +222,8 @@ static int check_room(struct be *be, uint64_t size)
 	return ret || size <= free ? ret : (int)QCU_ERR_MemoryAllocation;
 }
 
-static int new_plot(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
+/* at: where it must be, or 0. */
+static int new_plot(struct be *be, unsigned int dev, uint64_t size, uint64_t at, uint64_t *addr)
 {
 	struct cu_plot *b;
 	unsigned int i;
@@ -233,7 +235,7 @@ static int new_plot(struct be *be, unsigned int dev, uint64_t size, uint64_t *ad
 	ret = size > CU_PART ? check_room(be, size) : QCU_ERR_Success;
 	if (ret)
 		return ret;
-	b = cu_plot_reserve(be, dev, size, &ret);
+	b = cu_plot_reserve(be, dev, size, at, &ret);
 	if (!b)
 		return ret;
 	for (i = 0; i < b->parts && !ret; i++)
@@ -248,10 +250,19 @@ int cu_plot_new(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
 
 	*addr = 0;
 	if (be->movable)
-		return new_plot(be, dev, cu_units(size), addr);
+		return new_plot(be, dev, cu_units(size), 0, addr);
 	ret = CU(be, cudaMalloc, &p, size);
 	*addr = (uintptr_t)p;
 	return ret;
+}
+
+int cu_plot_at(struct be *be, unsigned int dev, uint64_t size, uint64_t at)
+{
+	uint64_t addr;
+
+	if (!be->movable || !at || at % CU_UNIT || cu_in_window(at, cu_units(size)))
+		return QCU_ERR_InvalidValue;
+	return new_plot(be, dev, cu_units(size), at, &addr);
 }
 
 /* The driver takes memory away at once, so all work that may use it must have ended. */

@@ -124,6 +124,8 @@ int cu_pool_alloc(struct be *be, struct be_pool *p, uint64_t size, struct be_str
 	int ret = cu_stream_use(be, s);
 
 	*addr = 0;
+	if (be->wanting)
+		return QCU_ERR_NotSupported; /* there are no wanted addresses in a pool */
 	if (!ret)
 		ret = CU(be, cudaMallocFromPoolAsync, &ptr, size, p->p, s->s);
 	if (ret)

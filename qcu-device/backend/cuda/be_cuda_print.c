@@ -267,6 +267,14 @@ int cu_assert_read(struct be *be, void *buf, size_t max, size_t *got)
 	return fetch(&failed, stderr, buf, max, got);
 }
 
+void cu_print_write(struct be *be, bool assertion, const char *text, size_t len)
+{
+	(void)be;
+	pthread_mutex_lock(&print_lock);
+	append_and_count_lost(assertion ? &failed : &printed, text, len);
+	pthread_mutex_unlock(&print_lock);
+}
+
 int cu_fault_read(struct be *be, void *buf, size_t max, size_t *got)
 {
 	(void)be;

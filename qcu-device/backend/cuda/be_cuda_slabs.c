@@ -98,6 +98,13 @@ static void set_open(struct be *be, struct cu_slab *b, bool open)
 	b->open = open;
 }
 
+static void add_slab(struct be *be, struct cu_slab *b)
+{
+	LIST_INSERT_HEAD(&be->slabs, b, link);
+	atomic_fetch_add(&be->slab_bytes, bytes_of_slab(b));
+	set_open(be, b, true);
+}
+
 static void take_out_slab(struct be *be, struct cu_slab *b)
 {
 	set_open(be, b, false);
@@ -140,15 +147,22 @@ static bool divide_any(struct be *be, unsigned int dev, uint32_t n, struct cu_ra
 	return false;
 }
 
-static struct cu_slab *slab_of_size(struct be *be, unsigned int dev, uint64_t size)
+/* at: where it must be, or 0. */
+static struct cu_slab *slab_of_size(struct be *be, unsigned int dev, uint64_t size, uint64_t at)
 {
 	struct cu_slab *b = NULL;
+	int ret;
 
 	if (cu_charge(be, dev, size)) {
 		b = calloc(1, sizeof(*b) + size / GRAIN / 8);
-		if (b && (cu_kept_get(be, dev, size, &b->addr) || !b->addr)) {
-			free(b);
-			b = NULL;
+		if (b) {
+			b->addr = at;
+			ret = at ? cu_plot_at(be, dev, size, at)
+				 : cu_kept_get(be, dev, size, &b->addr);
+			if (ret || !b->addr) {
+				free(b);
+				b = NULL;
+			}
 		}
 		if (!b)
 			cu_uncharge(be, dev, size);
@@ -166,8 +180,8 @@ static struct cu_slab *new_slab(struct be *be, unsigned int dev)
 	struct cu_slab *b = NULL;
 
 	if (atomic_load(&be->slab_bytes) >= MANY)
-		b = slab_of_size(be, dev, LARGE);
-	return b ? b : slab_of_size(be, dev, SLAB);
+		b = slab_of_size(be, dev, LARGE, 0);
+	return b ? b : slab_of_size(be, dev, SLAB, 0);
 }
 
 int cu_slab_alloc(struct be *be, unsigned int dev, uint64_t size, struct cu_range *r)
@@ -189,12 +203,59 @@ int cu_slab_alloc(struct be *be, unsigned int dev, uint64_t size, struct cu_rang
 	if (!b)
 		return QCU_ERR_Success;
 	pthread_mutex_lock(&be->slab_lock);
-	LIST_INSERT_HEAD(&be->slabs, b, link);
-	atomic_fetch_add(&be->slab_bytes, bytes_of_slab(b));
-	set_open(be, b, true);
+	add_slab(be, b);
 	take_slab_grains(be, b, grains_of_size(size), r);
 	pthread_mutex_unlock(&be->slab_lock);
 	return QCU_ERR_Success;
+}
+
+static bool fits_in_block(const struct be_wanted *block, const struct cu_range *r)
+{
+	const uint64_t at = r->addr - block->addr;
+
+	return (block->size == SLAB || block->size == LARGE) && r->size && r->size <= MOST &&
+	       at % GRAIN == 0 && at < block->size && r->size <= block->size - at;
+}
+
+/* Under the lock. False: some of them are in use. */
+static bool take_grains_at(struct be *be, struct cu_slab *b, uint32_t at, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = at; i < at + n; i++)
+		if (b->map[i / 64] >> i % 64 & 1)
+			return false;
+	set_grains(b, at, n, true);
+	set_open(be, b, b->used < b->grains);
+	return true;
+}
+
+int cu_slab_at(struct be *be, const struct be_wanted *block, struct cu_range *r)
+{
+	struct cu_slab *b;
+	bool there;
+
+	if (!fits_in_block(block, r))
+		return QCU_ERR_InvalidValue;
+	pthread_mutex_lock(&be->slab_lock);
+	LIST_FOREACH(b, &be->slabs, link)
+		if (b->addr == block->addr)
+			break;
+	pthread_mutex_unlock(&be->slab_lock);
+	there = b;
+	if (!there)
+		b = slab_of_size(be, r->dev, block->size, block->addr);
+	if (!b)
+		return QCU_ERR_MemoryAllocation;
+	pthread_mutex_lock(&be->slab_lock);
+	if (!there)
+		add_slab(be, b);
+	r->slab = b;
+	there = b->dev == r->dev && bytes_of_slab(b) == block->size &&
+		take_grains_at(be, b, (uint32_t)((r->addr - b->addr) / GRAIN),
+			       grains_of_size(r->size));
+	pthread_mutex_unlock(&be->slab_lock);
+	return there ? QCU_ERR_Success : QCU_ERR_MemoryAllocation;
 }
 
 int cu_slab_free(struct be *be, const struct cu_range *r)
@@ -223,6 +284,11 @@ int cu_slab_free(struct be *be, const struct cu_range *r)
 uint64_t cu_slab_bytes(const struct cu_range *r)
 {
 	return bytes_of_slab(r->slab);
+}
+
+uint64_t cu_slab_addr(const struct cu_range *r)
+{
+	return r->slab->addr;
 }
 
 uint64_t cu_slab_known(struct be *be, const struct cu_range *r)

@@ -33,6 +33,41 @@ int cu_event_use(struct be *be, const struct be_event *e)
 	return cu_use(be, e->dev);
 }
 
+void cu_stream_link(struct be *be, struct be_stream *s)
+{
+	pthread_mutex_lock(&be->stream_lock);
+	LIST_INSERT_HEAD(&be->streams, s, link);
+	pthread_mutex_unlock(&be->stream_lock);
+}
+
+static int query_for_work(struct be *be, const struct be_stream *s, bool *busy)
+{
+	int ret = cu_use(be, s->dev);
+
+	if (!ret)
+		ret = CU(be, cudaStreamQuery, s->s);
+	*busy = *busy || ret == QCU_ERR_NotReady;
+	return ret == QCU_ERR_NotReady ? (int)QCU_ERR_Success : ret;
+}
+
+int cu_streams_query(struct be *be, bool *busy)
+{
+	const struct be_stream *s;
+	unsigned int dev;
+	int ret = QCU_ERR_Success;
+
+	*busy = false;
+	for (dev = 0; dev < be->devices && !ret; dev++)
+		if (atomic_load(&be->used[dev]))
+			ret = query_for_work(be, &be->legacy[dev], busy);
+	pthread_mutex_lock(&be->stream_lock);
+	LIST_FOREACH(s, &be->streams, link)
+		if (!ret && stream_alive(be, s))
+			ret = query_for_work(be, s, busy);
+	pthread_mutex_unlock(&be->stream_lock);
+	return ret;
+}
+
 int cu_stream_create(struct be *be, unsigned int dev, uint32_t flags, int priority,
 		     struct be_stream **out)
 {
@@ -51,6 +86,7 @@ int cu_stream_create(struct be *be, unsigned int dev, uint32_t flags, int priori
 		free(s);
 		return ret;
 	}
+	cu_stream_link(be, s);
 	*out = s;
 	return QCU_ERR_Success;
 }
@@ -66,6 +102,9 @@ int cu_stream_destroy(struct be *be, struct be_stream *s)
 
 	if (s->s == cudaStreamLegacy)
 		return QCU_ERR_InvalidResourceHandle;
+	pthread_mutex_lock(&be->stream_lock);
+	LIST_REMOVE(s, link);
+	pthread_mutex_unlock(&be->stream_lock);
 	if (stream_alive(be, s)) {
 		ret = cu_use(be, s->dev);
 		if (!ret)
@@ -179,6 +218,7 @@ int cu_event_create(struct be *be, unsigned int dev, uint32_t flags, struct be_e
 		return QCU_ERR_MemoryAllocation;
 	e->dev = dev;
 	e->life = atomic_load(&be->life[dev]);
+	atomic_init(&e->late, 0);
 	ret = CU(be, cudaEventCreateWithFlags, &e->e, flags);
 	if (ret) {
 		free(e);
@@ -205,7 +245,11 @@ int cu_event_record(struct be *be, struct be_event *e, struct be_stream *s, uint
 {
 	int ret = event_alive(be, e) ? cu_stream_use(be, s) : QCU_ERR_ContextIsDestroyed;
 
-	return ret ? ret : CU(be, cudaEventRecordWithFlags, e->e, s->s, flags);
+	if (!ret)
+		ret = CU(be, cudaEventRecordWithFlags, e->e, s->s, flags);
+	if (!ret)
+		atomic_store(&e->late, 0);
+	return ret;
 }
 
 int cu_event_sync(struct be *be, struct be_event *e)
@@ -227,7 +271,12 @@ int cu_event_elapsed(struct be *be, struct be_event *start, struct be_event *end
 	int ret = event_alive(be, end) ? cu_event_use(be, start) : QCU_ERR_ContextIsDestroyed;
 
 	*ms = 0;
-	return ret ? ret : CU(be, cudaEventElapsedTime, ms, start->e, end->e);
+	if (!ret)
+		ret = CU(be, cudaEventElapsedTime, ms, start->e, end->e);
+	if (!ret)
+		*ms += (float)((double)atomic_load(&start->late) * 1e-6 -
+			       (double)atomic_load(&end->late) * 1e-6);
+	return ret;
 }
 
 static int write_value(struct be *be, CUstream s, const struct qcu_stream_value *v)

@@ -528,12 +528,14 @@ int soft_var_bind(struct be *be, struct be_module *m, const char *name, uint64_t
 
 /* ---- saving and restoring ---- */
 
-size_t soft_module_vars(struct be *be, struct be_module *m, struct be_wanted *wanted, size_t max)
+size_t soft_module_vars(struct be *be, struct be_module *m, const struct image_names *names,
+			struct be_wanted *wanted, size_t max)
 {
 	size_t count = 0;
 	unsigned int dev;
 	uint32_t i;
 
+	(void)names;
 	pthread_mutex_lock(&m->lock);
 	for (dev = 0; dev < be->gpus; dev++) {
 		struct be_wanted p = {.dev = dev};
@@ -546,12 +548,13 @@ size_t soft_module_vars(struct be *be, struct be_module *m, struct be_wanted *wa
 	return count;
 }
 
-int soft_module_settle(struct be *be, struct be_module *m)
+int soft_module_settle(struct be *be, struct be_module *m, const struct image_names *names)
 {
 	unsigned int any;
 	size_t i;
 	int err;
 
+	(void)names;
 	pthread_mutex_lock(&m->lock);
 	err = m->wanted ? any_device(m, &any) : QCU_ERR_Success;
 	for (i = 0; i < m->wanted_count && !err; i++)

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The cuda backend's device memory that leaves and comes back, with a stand-in for the driver: its
- * device memory is files, which are mapped and unmapped where the backend says. So memory that is
- * away cannot be read. Copies are made when their stream is waited for, and of what is large only a
- * word in each MiB.
+ * The cuda backend's device memory that leaves and comes back, with a stand-in for CUDA.
  */
-#define _GNU_SOURCE /* memfd_create */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -16,227 +12,11 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "qcu-device/backend/cuda/be_cuda.h"
+#include "tests/unit/device/cuda/cuda_stand_in.h"
 
 #define MIB    (1ull << 20)
-#define DEV    1u
+#define DEV    CUDA_DEVICE
 #define DEVICE (4096 * MIB)
-#define WHOLE  (8 * MIB) /* copies up to this size are complete */
-#define BROKEN 719	 /* what a call returns that fails */
-
-/* ---- the stand-in ---- */
-
-#define MEMORIES 4096u
-static struct {
-	int fd;
-	uint64_t bytes, at; /* at: where it is mapped, or 0 */
-	bool exists;
-} memories[MEMORIES];
-static uint64_t used, room;
-static struct {
-	void *to;
-	const void *from;
-	size_t bytes;
-} queue[256];
-static unsigned int queued, streams;
-static unsigned int calls, fail_at; /* 0: no call fails */
-
-static bool fails(void)
-{
-	return ++calls == fail_at;
-}
-
-static void *no_access(uint64_t at, uint64_t bytes)
-{
-	void *p = mmap((void *)(uintptr_t)at, bytes, PROT_NONE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at ? MAP_FIXED : 0), -1, 0);
-
-	assert_true(p != MAP_FAILED);
-	return p;
-}
-
-static CUresult CUDAAPI reserve(CUdeviceptr *p, size_t bytes, size_t align, CUdeviceptr at,
-				unsigned long long flags)
-{
-	assert_true(!align && !at && !flags);
-	if (fails())
-		return (CUresult)BROKEN;
-	*p = (uintptr_t)no_access(0, bytes);
-	return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI unreserve(CUdeviceptr at, size_t bytes)
-{
-	unsigned int i;
-
-	for (i = 0; i < MEMORIES; i++)
-		assert_false(memories[i].at >= at && memories[i].at < at + bytes);
-	munmap((void *)(uintptr_t)at, bytes);
-	return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI create(CUmemGenericAllocationHandle *h, size_t bytes,
-			       const CUmemAllocationProp *prop, unsigned long long flags)
-{
-	unsigned int i;
-
-	assert_true(prop->location.id == (int)DEV && !flags && bytes && bytes % CU_UNIT == 0);
-	if (fails())
-		return (CUresult)BROKEN;
-	if (bytes > room - used)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	for (i = 0; memories[i].exists; i++)
-		assert_true(i + 1 < MEMORIES);
-	memories[i].fd = memfd_create("device", MFD_CLOEXEC);
-	assert_false(memories[i].fd < 0 || ftruncate(memories[i].fd, (off_t)bytes));
-	memories[i].bytes = bytes;
-	memories[i].exists = true;
-	used += bytes;
-	*h = i + 1;
-	return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI release(CUmemGenericAllocationHandle h)
-{
-	assert_true(memories[h - 1].exists && !memories[h - 1].at);
-	close(memories[h - 1].fd);
-	used -= memories[h - 1].bytes;
-	memories[h - 1].exists = false;
-	return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI map(CUdeviceptr at, size_t bytes, size_t offset,
-			    CUmemGenericAllocationHandle h, unsigned long long flags)
-{
-	assert_true(memories[h - 1].exists && memories[h - 1].bytes == bytes && !offset && !flags);
-	if (fails())
-		return (CUresult)BROKEN;
-	assert_true(mmap((void *)(uintptr_t)at, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED,
-			 memories[h - 1].fd, 0) != MAP_FAILED);
-	memories[h - 1].at = at;
-	return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI unmap(CUdeviceptr at, size_t bytes)
-{
-	unsigned int i;
-
-	assert_int_equal(queued, 0);
-	if (fails())
-		return (CUresult)BROKEN;
-	for (i = 0; memories[i].at != at; i++)
-		assert_true(i + 1 < MEMORIES);
-	assert_true(memories[i].bytes == bytes);
-	memories[i].at = 0;
-	no_access(at, bytes);
-	return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI set_access(CUdeviceptr at, size_t bytes, const CUmemAccessDesc *desc,
-				   size_t count)
-{
-	assert_true(count == 1 && desc->location.id == (int)DEV &&
-		    desc->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
-	if (fails())
-		return (CUresult)BROKEN;
-	assert_int_equal(mprotect((void *)(uintptr_t)at, bytes, PROT_READ | PROT_WRITE), 0);
-	return CUDA_SUCCESS;
-}
-
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
-			    cudaStream_t s)
-{
-	assert_true(s && kind != cudaMemcpyDeviceToDevice && bytes <= BE_PIECE);
-	if (fails())
-		return (cudaError_t)BROKEN;
-	assert_true(queued < sizeof(queue) / sizeof(*queue));
-	queue[queued].to = to;
-	queue[queued].from = from;
-	queue[queued++].bytes = bytes;
-	return cudaSuccess;
-}
-
-cudaError_t cudaStreamSynchronize(cudaStream_t s)
-{
-	bool bad = fails();
-	uint64_t at, step;
-
-	assert_non_null(s);
-	for (; queued; queued--) {
-		const size_t bytes = queue[queued - 1].bytes;
-
-		step = bytes > WHOLE ? MIB : bytes;
-		for (at = 0; at < bytes && !bad; at += step)
-			memcpy((char *)queue[queued - 1].to + at,
-			       (const char *)queue[queued - 1].from + at,
-			       bytes > WHOLE ? 8 : bytes);
-	}
-	return bad ? (cudaError_t)BROKEN : cudaSuccess;
-}
-
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned int flags)
-{
-	assert_int_equal(flags, cudaStreamNonBlocking);
-	if (fails())
-		return (cudaError_t)BROKEN;
-	*s = (cudaStream_t)&streams;
-	streams++;
-	return cudaSuccess;
-}
-
-cudaError_t cudaStreamDestroy(cudaStream_t s)
-{
-	assert_non_null(s);
-	streams--;
-	return cudaSuccess;
-}
-
-/* Nothing may come from there. */
-cudaError_t cudaMalloc(void **p, size_t bytes)
-{
-	(void)p;
-	(void)bytes;
-	return cudaErrorNotSupported;
-}
-
-cudaError_t cudaFree(void *p)
-{
-	(void)p;
-	fail();
-	return cudaErrorNotSupported;
-}
-
-cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
-{
-	*free_bytes = room - used;
-	*total = room;
-	return cudaSuccess;
-}
-
-cudaError_t cudaStreamQuery(cudaStream_t s)
-{
-	(void)s;
-	return cudaSuccess;
-}
-
-cudaError_t cudaDeviceSynchronize(void)
-{
-	return cudaSuccess;
-}
-
-int cu_result(const struct be *be, cudaError_t err, const char *call)
-{
-	(void)be;
-	(void)call;
-	return err;
-}
-
-int cu_use(struct be *be, unsigned int dev)
-{
-	(void)be;
-	assert_int_equal(dev, DEV);
-	return 0;
-}
 
 /* ---- the caller's side ---- */
 
@@ -273,16 +53,7 @@ static int begin(void **state)
 	memset(&be, 0, sizeof(be));
 	be.devices = 2;
 	be.movable = true;
-	be.place = (struct cu_place){.reserve = reserve,
-				     .unreserve = unreserve,
-				     .create = create,
-				     .release = release,
-				     .map = map,
-				     .unmap = unmap,
-				     .access = set_access,
-				     .possible = true};
-	calls = fail_at = 0;
-	room = DEVICE;
+	cuda_begin(&be, DEVICE);
 	store_room = UINT64_MAX;
 	return cu_mem_open(&be);
 }
@@ -291,7 +62,7 @@ static int end(void **state)
 {
 	(void)state;
 	cu_mem_close(&be);
-	return used || stored || queued || streams;
+	return !cuda_is_empty() || stored;
 }
 
 static int leave(uint64_t want, uint64_t *left)
@@ -374,7 +145,7 @@ static void sizes_that_cannot_be_had(void **state)
 	(void)state;
 	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
 		assert_int_equal(allocate(sizes[i]), 0);
-	assert_int_equal(used, 0);
+	assert_int_equal(cuda.used, 0);
 }
 
 #define LARGE (2 * CU_PART + 6 * MIB)
@@ -391,7 +162,7 @@ static void a_full_store_stops_at_each_part(void **state)
 		fill(a, LARGE, store_room);
 		left = must_leave(UINT64_MAX);
 		assert_int_equal(left, whole);
-		assert_int_equal(used, LARGE - left);
+		assert_int_equal(cuda.used, LARGE - left);
 		assert_int_equal(cu_mem_movable(&be, DEV), LARGE - left);
 		assert_true(cu_mem_valid(&be, a, LARGE));
 		assert_int_equal(must_return(), left);
@@ -408,7 +179,7 @@ static void a_full_device_keeps_the_rest_away(void **state)
 	(void)state;
 	fill(a, LARGE, 7);
 	must_leave(UINT64_MAX);
-	for (room = CU_PART - MIB; sum < LARGE; room += CU_PART) {
+	for (cuda.room = CU_PART - MIB; sum < LARGE; cuda.room += CU_PART) {
 		int ret = cu_mem_return(&be, DEV, &back);
 
 		sum += back;
@@ -432,11 +203,11 @@ static void each_call_may_fail(void **state)
 	for (n = 1, failed = true; failed; n++) {
 		fill(a, LARGE, n);
 		fill(small, 1000, n);
-		calls = 0;
-		fail_at = n;
+		cuda.calls = 0;
+		cuda.fail_at = n;
 		ret = leave(UINT64_MAX, &moved);
-		fail_at = 0;
-		failed = calls >= n;
+		cuda.fail_at = 0;
+		failed = cuda.calls >= n;
 		assert_int_equal(!!ret, failed);
 		assert_int_equal(moved, stored);
 		must_return();
@@ -448,11 +219,11 @@ static void each_call_may_fail(void **state)
 		fill(a, LARGE, n);
 		fill(small, 1000, n);
 		must_leave(UINT64_MAX);
-		calls = 0;
-		fail_at = n;
+		cuda.calls = 0;
+		cuda.fail_at = n;
 		ret = cu_mem_return(&be, DEV, &moved);
-		fail_at = 0;
-		failed = calls >= n;
+		cuda.fail_at = 0;
+		failed = cuda.calls >= n;
 		assert_int_equal(!!ret, failed);
 		assert_int_equal(stored, LARGE + 2 * MIB - moved);
 		assert_int_equal(cu_mem_away(&be, DEV), stored);
@@ -462,15 +233,15 @@ static void each_call_may_fail(void **state)
 	}
 	assert_true(n > 10);
 	for (n = 1;; n++) {
-		calls = 0;
-		fail_at = n;
+		cuda.calls = 0;
+		cuda.fail_at = n;
 		if (allocate(LARGE))
 			break;
-		fail_at = 0;
-		assert_int_equal(used, LARGE + 2 * MIB);
+		cuda.fail_at = 0;
+		assert_int_equal(cuda.used, LARGE + 2 * MIB);
 	}
 	assert_true(n > 5);
-	fail_at = 0;
+	cuda.fail_at = 0;
 }
 
 static void what_is_away_is_freed(void **state)
@@ -482,7 +253,7 @@ static void what_is_away_is_freed(void **state)
 	/* The first parts that leave are any. */
 	must_leave(1);
 	must_leave(UINT64_MAX);
-	assert_int_equal(used, 0);
+	assert_int_equal(cuda.used, 0);
 	assert_int_equal(cu_mem_free(&be, a), 0);
 	assert_int_equal(cu_mem_free(&be, a), QCU_ERR_InvalidValue);
 	assert_false(cu_mem_valid(&be, a, 1));
@@ -536,12 +307,12 @@ static void random_steps(void **state)
 			must_leave((unsigned int)rand_r(&seed));
 			break;
 		case 1:
-			room = used + (unsigned int)rand_r(&seed) % (1024 * MIB);
+			cuda.room = cuda.used + (unsigned int)rand_r(&seed) % (1024 * MIB);
 			(void)cu_mem_return(&be, DEV, &moved);
-			room = DEVICE;
+			cuda.room = DEVICE;
 			break;
 		case 2:
-			if (cu_mem_away(&be, DEV) + used > DEVICE)
+			if (cu_mem_away(&be, DEV) + cuda.used > DEVICE)
 				break;
 			must_return();
 			for (k = 0; k < KEPT; k++)

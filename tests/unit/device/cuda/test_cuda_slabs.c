@@ -11,77 +11,12 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "qcu-device/backend/cuda/be_cuda.h"
+#include "tests/unit/device/cuda/cuda_stand_in.h"
 
 #define MIB   (1ull << 20)
 #define UNIT  (2 * MIB)
 #define LIMIT (64 * MIB)
 #define MANY  200000u
-
-/* ---- the stand-in: CUDA takes whole units for what is larger than half of one ---- */
-
-#define SLOTS 4096u
-static struct {
-	uint64_t addr, taken;
-} slots[SLOTS];
-static uint64_t exists, next_addr;
-
-cudaError_t cudaMalloc(void **p, size_t size)
-{
-	uint64_t taken = (size + UNIT - 1) / UNIT * UNIT;
-	unsigned int i;
-
-	for (i = 0; slots[i].addr; i++)
-		assert_true(i + 1 < SLOTS);
-	next_addr += taken;
-	slots[i].addr = next_addr;
-	slots[i].taken = taken;
-	exists += taken;
-	*p = (void *)(uintptr_t)next_addr;
-	return cudaSuccess;
-}
-
-cudaError_t cudaFree(void *p)
-{
-	unsigned int i;
-
-	for (i = 0; slots[i].addr != (uintptr_t)p; i++)
-		assert_true(i + 1 < SLOTS);
-	exists -= slots[i].taken;
-	slots[i].addr = 0;
-	return cudaSuccess;
-}
-
-cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
-{
-	*free_bytes = *total = 0;
-	return cudaSuccess;
-}
-
-cudaError_t cudaStreamQuery(cudaStream_t s)
-{
-	(void)s;
-	return cudaSuccess;
-}
-
-cudaError_t cudaDeviceSynchronize(void)
-{
-	return cudaSuccess;
-}
-
-int cu_result(const struct be *be, cudaError_t err, const char *call)
-{
-	(void)be;
-	(void)call;
-	return err;
-}
-
-int cu_use(struct be *be, unsigned int dev)
-{
-	(void)be;
-	(void)dev;
-	return 0;
-}
 
 /* ---- the mirror's side ---- */
 
@@ -104,11 +39,10 @@ static int begin(void **state)
 {
 	(void)state;
 	memset(&be, 0, sizeof(be));
-	memset(slots, 0, sizeof(slots));
 	be.charge_device = room;
 	be.devices = 2;
-	exists = charged = 0;
-	next_addr = 1ull << 40;
+	charged = 0;
+	cuda_begin(&be, 0);
 	kept = calloc(MANY, sizeof(*kept));
 	return !kept || cu_mem_open(&be);
 }
@@ -118,7 +52,7 @@ static int end(void **state)
 	(void)state;
 	cu_mem_close(&be);
 	free(kept);
-	return exists != 0;
+	return !cuda_is_empty();
 }
 
 static uint64_t allocate(uint64_t size)
@@ -135,7 +69,7 @@ static void free_all(unsigned int n)
 			assert_int_equal(cu_mem_free(&be, kept[n]), 0);
 	assert_int_equal(charged, 0);
 	/* What is kept for the next allocation has a bound of its own. */
-	assert_true(exists <= CU_KEPT_BYTES);
+	assert_true(cuda.exists <= CU_KEPT_BYTES);
 }
 
 /* One piece in each block stays; the rest of the block is filled for a while, and freed. */
@@ -156,7 +90,7 @@ static void one_piece_per_block(void **state)
 		for (i = 0; i < k; i++)
 			assert_int_equal(cu_mem_free(&be, large[i]), 0);
 		assert_true(charged <= LIMIT);
-		assert_true(exists <= charged + CU_KEPT_BYTES);
+		assert_true(cuda.exists <= charged + CU_KEPT_BYTES);
 	}
 	free_all(n);
 }
@@ -167,11 +101,11 @@ static void a_little_more_than_units(void **state)
 
 	(void)state;
 	for (n = 0; (kept[n] = allocate(UNIT + 1)); n++)
-		assert_true(exists <= LIMIT);
+		assert_true(cuda.exists <= LIMIT);
 	assert_int_equal(n, LIMIT / (2 * UNIT));
 	free_all(n);
 	for (n = 0; (kept[n] = allocate(MIB + 1)); n++)
-		assert_true(exists <= LIMIT + CU_KEPT_BYTES);
+		assert_true(cuda.exists <= LIMIT + CU_KEPT_BYTES);
 	assert_int_equal(n, LIMIT / UNIT);
 	free_all(n);
 }
@@ -197,8 +131,7 @@ static void whole_limit(void **state)
 		;
 	assert_int_equal(again, n);
 	/* A reset takes all of it away inside CUDA. */
-	memset(slots, 0, sizeof(slots));
-	exists = 0;
+	cuda_forget();
 	cu_mem_reset(&be, 1);
 	assert_int_equal(charged, 0);
 }

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Sessions that are saved and restored. CUDA gives memory at an address that is asked for, as plots
+ * (be_cuda_plot.c). It does not for the variables of modules, and nothing says where the code of
+ * kernels is. A fresh process that loads the same modules in the same order has them at the same
+ * addresses as a rule: so they are compared, and a difference is an error.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "qcu-device/backend/cuda/be_cuda.h"
+#include "qcu-device/backend/image.h"
+
+static const char *memory_unsaved(struct be *be)
+{
+	const struct cu_range *r;
+	const char *why = NULL;
+	unsigned int dev;
+	size_t i;
+
+	for (dev = 0; dev < be->devices; dev++)
+		if (cu_mem_away(be, dev))
+			return "memory of it is not on the GPU";
+	pthread_rwlock_rdlock(&be->range_lock);
+	pthread_mutex_lock(&be->plot_lock);
+	for (i = 0; i < be->ranges.count && !why; i++) {
+		r = (const struct cu_range *)be->ranges.v + i;
+		if (!r->module && !r->imported && !r->seen && !cu_plot_around(be, r->addr))
+			why = "it has memory of a pool, whose address CUDA chooses";
+	}
+	pthread_mutex_unlock(&be->plot_lock);
+	pthread_rwlock_unlock(&be->range_lock);
+	return why;
+}
+
+const char *cu_unsaved(struct be *be, bool *busy)
+{
+	int ret = cu_streams_query(be, busy);
+
+	if (ret)
+		return "an error has not been reported to the program yet, or has ended its work";
+	if (*busy)
+		return "the GPU still works for it";
+	if (!be->movable)
+		return "CUDA chooses the addresses of its memory, unless memory may leave (--swap)";
+	return memory_unsaved(be);
+}
+
+void cu_want(struct be *be, const struct be_wanted *wanted, size_t count)
+{
+	be->wanting = wanted;
+	be->wanted = wanted;
+	be->wanted_count = count;
+}
+
+bool cu_mem_block(struct be *be, uint64_t addr, struct be_wanted *block)
+{
+	const struct cu_range *r;
+	bool found = false;
+	size_t at;
+
+	pthread_rwlock_rdlock(&be->range_lock);
+	at = sorted_upto(&be->ranges, addr);
+	r = at ? (const struct cu_range *)be->ranges.v + at - 1 : NULL;
+	if (r && r->addr == addr && r->slab) {
+		*block = (struct be_wanted){
+			.addr = cu_slab_addr(r), .size = cu_slab_bytes(r), .dev = r->dev};
+		found = true;
+	}
+	pthread_rwlock_unlock(&be->range_lock);
+	return found;
+}
+
+/* What the driver maps may still have what this process had there before. */
+static int clear_memory(struct be *be, const struct cu_range *r)
+{
+	int ret = CU(be, cudaMemset, (void *)(uintptr_t)r->addr, 0, r->size);
+
+	return ret ? ret : CU(be, cudaDeviceSynchronize);
+}
+
+int cu_mem_wanted(struct be *be, unsigned int dev, uint64_t size, struct cu_range *r)
+{
+	const struct be_wanted *w = be->wanted;
+	int ret;
+
+	if (!be->wanted_count || w->dev != dev || !w->addr)
+		return QCU_ERR_MemoryAllocation;
+	/* Memory that was freed may still be kept there. */
+	(void)cu_kept_drop(be, dev);
+	r->addr = w->addr;
+	if (be->wanted_count > 1) {
+		ret = cu_slab_at(be, w + 1, r);
+	} else {
+		r->charged = cu_units(size);
+		if (!cu_charge(be, dev, r->charged))
+			return QCU_ERR_MemoryAllocation;
+		ret = cu_plot_at(be, dev, size, w->addr);
+		if (ret)
+			cu_uncharge(be, dev, r->charged);
+	}
+	be->wanted_count = 0;
+	if (!ret)
+		ret = clear_memory(be, r);
+	else
+		return ret;
+	if (ret && r->slab)
+		(void)cu_slab_free(be, r);
+	else if (ret)
+		(void)cu_plot_free(be, r->addr);
+	if (ret)
+		cu_uncharge(be, dev, r->charged);
+	return ret;
+}
+
+/* ---- variables ---- */
+
+int cu_module_want(struct be *be, struct be_module *m)
+{
+	if (!be->wanting)
+		return QCU_ERR_Success;
+	m->wanted = calloc(be->wanted_count + 1, sizeof(*m->wanted));
+	if (!m->wanted)
+		return QCU_ERR_MemoryAllocation;
+	if (be->wanted_count)
+		memcpy(m->wanted, be->wanted, be->wanted_count * sizeof(*m->wanted));
+	m->wanted_count = be->wanted_count;
+	return QCU_ERR_Success;
+}
+
+/* The module's variables on one device, from number `count` on. Returns how many there are then. */
+static size_t find_variables(struct be *be, struct be_module *m, unsigned int dev,
+			     const struct image_names *names, struct be_wanted *to, size_t max,
+			     size_t count)
+{
+	struct be_wanted p = {.dev = dev};
+	size_t i;
+
+	/* The image may have code for other GPUs, with other variables. */
+	for (i = 0; i < names->count; i++)
+		if (!cu_var_find(be, dev, m, names->name[i], &p.addr, &p.size) && p.size &&
+		    count++ < max)
+			to[count - 1] = p;
+	return count;
+}
+
+size_t cu_module_vars(struct be *be, struct be_module *m, const struct image_names *names,
+		      struct be_wanted *wanted, size_t max)
+{
+	unsigned int dev;
+	size_t count = 0;
+
+	for (dev = 0; dev < be->devices; dev++)
+		if (atomic_load(&be->used[dev]))
+			count = find_variables(be, m, dev, names, wanted, max, count);
+	return count;
+}
+
+/* Is the device one of those where variables are wanted? */
+static bool is_wanted_on(const struct be_module *m, unsigned int dev)
+{
+	size_t i;
+
+	for (i = 0; i < m->wanted_count; i++)
+		if (m->wanted[i].dev == dev)
+			return true;
+	return false;
+}
+
+int cu_module_settle(struct be *be, struct be_module *m, const struct image_names *names)
+{
+	struct be_wanted *now;
+	unsigned int dev;
+	size_t count = 0, i;
+	bool same;
+
+	if (!m->wanted)
+		return QCU_ERR_Success;
+	now = calloc(m->wanted_count + 1, sizeof(*now));
+	if (!now)
+		return QCU_ERR_MemoryAllocation;
+	for (dev = 0; dev < be->devices; dev++)
+		if (is_wanted_on(m, dev))
+			count = find_variables(be, m, dev, names, now, m->wanted_count, count);
+	same = count == m->wanted_count;
+	for (i = 0; same && i < count; i++)
+		same = now[i].addr == m->wanted[i].addr && now[i].size == m->wanted[i].size &&
+		       now[i].dev == m->wanted[i].dev;
+	free(now);
+	free(m->wanted);
+	m->wanted = NULL;
+	return same ? QCU_ERR_Success : QCU_ERR_IllegalState;
+}
+
+/* ---- events ---- */
+
+/* How long ago the event was recorded, by a second one. */
+static int measure_age(struct be *be, const struct be_event *e, uint64_t *ns)
+{
+	cudaEvent_t now;
+	float ms = 0;
+	int ret = CU(be, cudaEventCreate, &now), err;
+
+	if (ret)
+		return ret;
+	ret = CU(be, cudaEventRecord, now, cudaStreamLegacy);
+	if (!ret)
+		ret = CU(be, cudaEventSynchronize, now);
+	if (!ret)
+		ret = CU(be, cudaEventElapsedTime, &ms, e->e, now);
+	err = CU(be, cudaEventDestroy, now);
+	*ns = ms > 0 ? (uint64_t)(ms * 1e6) : 0;
+	return ret ? ret : err;
+}
+
+/* CUDA does not say whether an event without times was recorded, and nothing depends on it. */
+int cu_event_age(struct be *be, struct be_event *e, bool set, uint64_t *ns)
+{
+	int ret = cu_event_use(be, e);
+
+	if (ret)
+		return QCU_ERR_NotReady;
+	if (set) {
+		atomic_store(&e->late, *ns);
+		return QCU_ERR_Success;
+	}
+	ret = measure_age(be, e, ns);
+	*ns += atomic_load(&e->late);
+	return ret == QCU_ERR_InvalidResourceHandle ? (int)QCU_ERR_NotReady : ret;
+}

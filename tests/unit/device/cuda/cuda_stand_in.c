@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See cuda_stand_in.h. */
+#define _GNU_SOURCE /* memfd_create */
+#include "tests/unit/device/cuda/cuda_stand_in.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define MIB    (1ull << 20)
+#define WHOLE  (8 * MIB) /* copies up to this size are complete */
+#define BROKEN 719	 /* what a call returns that fails */
+
+#define MEMORIES 4096u
+static struct {
+	int fd;
+	uint64_t bytes, at; /* at: where it is mapped, or 0 */
+	bool exists;
+} memories[MEMORIES];
+struct cuda_stand_in cuda;
+static struct {
+	void *to;
+	const void *from;
+	size_t bytes;
+} queue[256];
+static unsigned int queued, streams;
+
+static bool fails(void)
+{
+	return ++cuda.calls == cuda.fail_at;
+}
+
+static void *no_access(uint64_t at, uint64_t bytes)
+{
+	void *p = mmap((void *)(uintptr_t)at, bytes, PROT_NONE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at ? MAP_FIXED : 0), -1, 0);
+
+	assert_true(p != MAP_FAILED);
+	return p;
+}
+
+/* CUDA's addresses are multiples of a unit. */
+static void *aligned(uint64_t bytes)
+{
+	uint64_t from = (uintptr_t)no_access(0, bytes + CU_UNIT), at = cu_units(from);
+
+	if (at > from)
+		munmap((void *)(uintptr_t)from, at - from);
+	munmap((void *)(uintptr_t)(at + bytes), from + CU_UNIT - at);
+	return (void *)(uintptr_t)at;
+}
+
+static CUresult CUDAAPI reserve(CUdeviceptr *out, size_t bytes, size_t align, CUdeviceptr at,
+				unsigned long long flags)
+{
+	void *p;
+
+	assert_true(!align && !flags);
+	if (fails())
+		return (CUresult)BROKEN;
+	/* A wanted address is a hint. */
+	p = at ? mmap((void *)(uintptr_t)at, bytes, PROT_NONE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0)
+	       : MAP_FAILED;
+	*out = (uintptr_t)(p == MAP_FAILED ? aligned(bytes) : p);
+	return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI unreserve(CUdeviceptr at, size_t bytes)
+{
+	unsigned int i;
+
+	for (i = 0; i < MEMORIES; i++)
+		assert_false(memories[i].at >= at && memories[i].at < at + bytes);
+	munmap((void *)(uintptr_t)at, bytes);
+	return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI create(CUmemGenericAllocationHandle *h, size_t bytes,
+			       const CUmemAllocationProp *prop, unsigned long long flags)
+{
+	unsigned int i;
+
+	assert_true(prop->location.id == (int)CUDA_DEVICE && !flags && bytes &&
+		    bytes % CU_UNIT == 0);
+	if (fails())
+		return (CUresult)BROKEN;
+	if (bytes > cuda.room - cuda.used)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (i = 0; memories[i].exists; i++)
+		assert_true(i + 1 < MEMORIES);
+	memories[i].fd = memfd_create("device", MFD_CLOEXEC);
+	assert_false(memories[i].fd < 0 || ftruncate(memories[i].fd, (off_t)bytes));
+	memories[i].bytes = bytes;
+	memories[i].exists = true;
+	cuda.used += bytes;
+	*h = i + 1;
+	return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI release(CUmemGenericAllocationHandle h)
+{
+	assert_true(memories[h - 1].exists && !memories[h - 1].at);
+	close(memories[h - 1].fd);
+	cuda.used -= memories[h - 1].bytes;
+	memories[h - 1].exists = false;
+	return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI map(CUdeviceptr at, size_t bytes, size_t offset,
+			    CUmemGenericAllocationHandle h, unsigned long long flags)
+{
+	assert_true(memories[h - 1].exists && memories[h - 1].bytes == bytes && !offset && !flags);
+	if (fails())
+		return (CUresult)BROKEN;
+	assert_true(mmap((void *)(uintptr_t)at, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED,
+			 memories[h - 1].fd, 0) != MAP_FAILED);
+	memories[h - 1].at = at;
+	return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI unmap(CUdeviceptr at, size_t bytes)
+{
+	unsigned int i;
+
+	assert_int_equal(queued, 0);
+	if (fails())
+		return (CUresult)BROKEN;
+	for (i = 0; memories[i].at != at; i++)
+		assert_true(i + 1 < MEMORIES);
+	assert_true(memories[i].bytes == bytes);
+	memories[i].at = 0;
+	no_access(at, bytes);
+	return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI set_access(CUdeviceptr at, size_t bytes, const CUmemAccessDesc *desc,
+				   size_t count)
+{
+	assert_true(count == 1 && desc->location.id == (int)CUDA_DEVICE &&
+		    desc->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+	if (fails())
+		return (CUresult)BROKEN;
+	assert_int_equal(mprotect((void *)(uintptr_t)at, bytes, PROT_READ | PROT_WRITE), 0);
+	return CUDA_SUCCESS;
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+			    cudaStream_t s)
+{
+	assert_true(s && kind != cudaMemcpyDeviceToDevice && bytes <= BE_PIECE);
+	if (fails())
+		return (cudaError_t)BROKEN;
+	assert_true(queued < sizeof(queue) / sizeof(*queue));
+	queue[queued].to = to;
+	queue[queued].from = from;
+	queue[queued++].bytes = bytes;
+	return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t s)
+{
+	bool bad = fails();
+	uint64_t at, step;
+
+	assert_non_null(s);
+	for (; queued; queued--) {
+		const size_t bytes = queue[queued - 1].bytes;
+
+		step = bytes > WHOLE ? MIB : bytes;
+		for (at = 0; at < bytes && !bad; at += step)
+			memcpy((char *)queue[queued - 1].to + at,
+			       (const char *)queue[queued - 1].from + at,
+			       bytes > WHOLE ? 8 : bytes);
+	}
+	return bad ? (cudaError_t)BROKEN : cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned int flags)
+{
+	assert_int_equal(flags, cudaStreamNonBlocking);
+	if (fails())
+		return (cudaError_t)BROKEN;
+	*s = (cudaStream_t)&streams;
+	streams++;
+	return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t s)
+{
+	assert_non_null(s);
+	streams--;
+	return cudaSuccess;
+}
+
+#define SLOTS 4096u
+static struct {
+	uint64_t addr, taken;
+} slots[SLOTS];
+static uint64_t next_addr;
+
+cudaError_t cudaMalloc(void **p, size_t size)
+{
+	uint64_t taken = cu_units(size);
+	unsigned int i;
+
+	assert_false(cuda.plots_only);
+	for (i = 0; slots[i].addr; i++)
+		assert_true(i + 1 < SLOTS);
+	next_addr += taken;
+	slots[i].addr = next_addr;
+	slots[i].taken = taken;
+	cuda.exists += taken;
+	*p = (void *)(uintptr_t)next_addr;
+	return cudaSuccess;
+}
+
+cudaError_t cudaFree(void *p)
+{
+	unsigned int i;
+
+	for (i = 0; slots[i].addr != (uintptr_t)p; i++)
+		assert_true(i + 1 < SLOTS);
+	cuda.exists -= slots[i].taken;
+	slots[i].addr = 0;
+	return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
+{
+	*free_bytes = cuda.room - cuda.used;
+	*total = cuda.room;
+	return cudaSuccess;
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t s)
+{
+	(void)s;
+	return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSynchronize(void)
+{
+	return cudaSuccess;
+}
+
+int cu_result(const struct be *be, cudaError_t err, const char *call)
+{
+	(void)be;
+	(void)call;
+	return err;
+}
+
+cudaError_t cudaMemset(void *p, int value, size_t bytes)
+{
+	const size_t step = bytes > WHOLE ? MIB : bytes;
+	size_t at;
+
+	if (fails())
+		return (cudaError_t)BROKEN;
+	for (at = 0; at < bytes; at += step)
+		memset((char *)p + at, value, bytes > WHOLE ? 8 : bytes);
+	return cudaSuccess;
+}
+
+/* Events are the times at which they were recorded, in ms. */
+cudaError_t cudaEventCreate(cudaEvent_t *e)
+{
+	*e = calloc(1, sizeof(float));
+	return *e ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
+{
+	(void)s;
+	*(float *)e = cuda.ms;
+	return cudaSuccess;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t e)
+{
+	(void)e;
+	return cudaSuccess;
+}
+
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
+{
+	*ms = *(float *)end - *(float *)start;
+	return *(float *)start < 0 ? cudaErrorInvalidResourceHandle : cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t e)
+{
+	free(e);
+	return cudaSuccess;
+}
+
+int cu_event_use(struct be *be, const struct be_event *e)
+{
+	(void)be;
+	return e->life ? (int)QCU_ERR_ContextIsDestroyed : (int)QCU_ERR_Success;
+}
+
+int cu_streams_query(struct be *be, bool *busy)
+{
+	(void)be;
+	*busy = cuda.busy;
+	return cuda.error;
+}
+
+int cu_var_find(struct be *be, unsigned int dev, struct be_module *m, const char *name,
+		uint64_t *addr, uint64_t *size)
+{
+	const struct cuda_variable *v = cuda.variables;
+
+	(void)be;
+	(void)dev;
+	(void)m;
+	for (; v && v->name; v++) {
+		*addr = v->addr;
+		*size = v->size;
+		if (!strcmp(v->name, name))
+			return QCU_ERR_Success;
+	}
+	return QCU_ERR_SymbolNotFound;
+}
+
+int cu_use(struct be *be, unsigned int dev)
+{
+	(void)be;
+	assert_int_equal(dev, CUDA_DEVICE);
+	return 0;
+}
+
+void cuda_begin(struct be *be, uint64_t room)
+{
+	be->place = (struct cu_place){.reserve = reserve,
+				      .unreserve = unreserve,
+				      .create = create,
+				      .release = release,
+				      .map = map,
+				      .unmap = unmap,
+				      .access = set_access,
+				      .possible = true};
+	cuda = (struct cuda_stand_in){.room = room, .plots_only = be->movable};
+	next_addr = 1ull << 40;
+	cuda_forget();
+}
+
+void cuda_forget(void)
+{
+	memset(slots, 0, sizeof(slots));
+	cuda.exists = 0;
+}
+
+bool cuda_is_empty(void)
+{
+	return !cuda.used && !cuda.exists && !queued && !streams;
+}

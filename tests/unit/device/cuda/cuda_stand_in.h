@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A stand-in for CUDA, for tests of the cuda backend's device memory without a GPU:
+ *
+ * - The driver's memory is files, which are mapped and unmapped where the backend says. So memory
+ *   that is away cannot be read. Copies are made when their stream is waited for, and of what is
+ *   large only a word in each MiB.
+ * - Memory of cudaMalloc has an address and nothing behind it. CUDA takes whole units for it.
+ */
+#ifndef QCU_TEST_CUDA_STAND_IN_H
+#define QCU_TEST_CUDA_STAND_IN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "qcu-device/backend/cuda/be_cuda.h"
+
+/* The only device that a test uses. */
+#define CUDA_DEVICE 1u
+
+extern struct cuda_stand_in {
+	uint64_t used, room; /* of the driver's memory: how much exists, how much there is */
+	uint64_t exists;     /* of memory of cudaMalloc */
+	unsigned int calls, fail_at; /* this call fails; 0: none */
+	bool plots_only;	     /* cudaMalloc must not be called */
+	bool busy;		     /* a stream works */
+	int error;		     /* of a stream */
+	float ms;		     /* the time of events that are recorded now */
+	const struct cuda_variable {
+		const char *name;
+		uint64_t addr, size;
+	} * variables; /* of any module; the last one has no name */
+} cuda;
+
+/* Fills in the driver's functions. */
+void cuda_begin(struct be *be, uint64_t room);
+/* A reset has taken all memory of cudaMalloc. */
+void cuda_forget(void);
+/* Has everything been given back? */
+bool cuda_is_empty(void);
+
+#endif

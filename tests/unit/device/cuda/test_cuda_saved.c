@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The cuda backend's side of a saved session, with a stand-in for CUDA: memory at the addresses
+ * that are wanted, what cannot be saved, variables of modules, and the ages of events.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "qcu-device/backend/image.h"
+#include "tests/unit/device/cuda/cuda_stand_in.h"
+
+#define KIB   (1ull << 10)
+#define MIB   (1ull << 20)
+#define DEV   CUDA_DEVICE
+#define LIMIT (1024 * MIB)
+#define LARGE (CU_PART + 6 * MIB)
+
+static struct be be;
+static uint64_t charged;
+
+static bool charge(void *ctx, unsigned int dev, int64_t bytes)
+{
+	(void)ctx;
+	assert_int_equal(dev, DEV);
+	if (bytes > 0 && charged + (uint64_t)bytes > LIMIT)
+		return false;
+	charged += (uint64_t)bytes;
+	return true;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	memset(&be, 0, sizeof(be));
+	be.devices = 2;
+	be.movable = true;
+	be.charge_device = charge;
+	charged = 0;
+	cuda_begin(&be, LIMIT);
+	return cu_mem_open(&be);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	cu_mem_close(&be);
+	return !cuda_is_empty();
+}
+
+/* A fresh backend in another process: all addresses are free again. */
+static void begin_again(void)
+{
+	assert_int_equal(end(NULL), 0);
+	assert_int_equal(begin(NULL), 0);
+}
+
+static uint64_t allocate(uint64_t size)
+{
+	uint64_t addr;
+
+	return cu_mem_alloc(&be, DEV, size, &addr) ? 0 : addr;
+}
+
+static uint64_t allocate_wanted(uint64_t size, const struct be_wanted *w, size_t count)
+{
+	static const struct be_wanted none;
+	uint64_t addr;
+
+	cu_want(&be, count ? w : &none, count);
+	addr = allocate(size);
+	cu_want(&be, NULL, 0);
+	return addr;
+}
+
+static bool is_filled(uint64_t addr, uint64_t size, uint8_t value)
+{
+	const uint8_t *p = (const uint8_t *)(uintptr_t)addr;
+
+	return p[0] == value && p[(size - 1) / MIB * MIB] == value &&
+	       (size > MIB || p[size - 1] == value);
+}
+
+static void fill(uint64_t addr, uint64_t size, uint8_t value)
+{
+	assert_int_equal(cudaMemset((void *)(uintptr_t)addr, value, size), cudaSuccess);
+}
+
+/* ---- memory ---- */
+
+static void wanted_addresses_that_cannot_be_had(void **state)
+{
+	const uint64_t a = allocate(4 * MIB), small = allocate(1000);
+	struct be_wanted w[2] = {{.addr = a, .size = 4 * MIB, .dev = DEV}}, block;
+	uint64_t odd;
+
+	(void)state;
+	assert_true(cu_mem_block(&be, small, &block));
+	/* Nothing is wanted. Another device. In use. No address. */
+	assert_int_equal(allocate_wanted(4 * MIB, w, 0), 0);
+	w[0].dev = 0;
+	assert_int_equal(allocate_wanted(4 * MIB, w, 1), 0);
+	w[0].dev = DEV;
+	assert_int_equal(allocate_wanted(4 * MIB, w, 1), 0);
+	w[0].addr = 0;
+	assert_int_equal(allocate_wanted(4 * MIB, w, 1), 0);
+	/* CUDA's units, and the window of the mirror. */
+	assert_int_equal(cu_mem_free(&be, a), 0);
+	for (odd = a + 512; odd < a + CU_UNIT; odd += 128 * KIB) {
+		w[0].addr = odd;
+		assert_int_equal(allocate_wanted(2 * MIB, w, 1), 0);
+	}
+	w[0].addr = QCU_WINDOW_BASE;
+	assert_int_equal(allocate_wanted(2 * MIB, w, 1), 0);
+	w[0].addr = QCU_WINDOW_BASE - CU_UNIT;
+	assert_int_equal(allocate_wanted(4 * MIB, w, 1), 0);
+	/* More than there is. */
+	w[0].addr = a;
+	assert_int_equal(allocate_wanted(LIMIT + 1, w, 1), 0);
+	assert_int_equal(allocate_wanted(UINT64_MAX, w, 1), 0);
+	assert_int_equal(charged, 2 * MIB);
+	/* The same address is still possible. */
+	assert_int_equal(allocate_wanted(4 * MIB, w, 1), a);
+	assert_int_equal(cu_mem_free(&be, a), 0);
+	assert_int_equal(cu_mem_free(&be, small), 0);
+}
+
+static void blocks_that_cannot_be(void **state)
+{
+	const uint64_t small = allocate(1000);
+	struct be_wanted good[2] = {{.addr = small, .size = 1000, .dev = DEV}}, w[2];
+	uint64_t block;
+
+	(void)state;
+	assert_true(cu_mem_block(&be, small, &good[1]));
+	block = good[1].addr;
+	assert_int_equal(cu_mem_free(&be, small), 0);
+	begin_again();
+	memcpy(w, good, sizeof(w));
+	w[1].size = 4 * MIB;
+	assert_int_equal(allocate_wanted(1000, w, 2), 0);
+	w[1].size = UINT64_MAX;
+	assert_int_equal(allocate_wanted(1000, w, 2), 0);
+	memcpy(w, good, sizeof(w));
+	w[1].addr = block + 512;
+	w[0].addr = block + 512;
+	assert_int_equal(allocate_wanted(1000, w, 2), 0);
+	memcpy(w, good, sizeof(w));
+	w[0].addr = block + 1;
+	assert_int_equal(allocate_wanted(1000, w, 2), 0);
+	w[0].addr = block - 512;
+	assert_int_equal(allocate_wanted(1000, w, 2), 0);
+	w[0].addr = block + 2 * MIB - 512;
+	assert_int_equal(allocate_wanted(1000, w, 2), 0);
+	w[0].addr = block + 2 * MIB;
+	assert_int_equal(allocate_wanted(1000, w, 2), 0);
+	w[0].addr = block;
+	assert_int_equal(allocate_wanted(2 * MIB, w, 2), 0);
+	w[1].addr = 0;
+	assert_int_equal(allocate_wanted(1000, w, 2), 0);
+	assert_int_equal(charged, 0);
+	/* Twice. Nor can a whole allocation lie where the block is. */
+	assert_int_equal(allocate_wanted(1000, good, 2), small);
+	assert_int_equal(allocate_wanted(1000, good, 2), 0);
+	assert_int_equal(allocate_wanted(2 * MIB, &good[1], 1), 0);
+	assert_int_equal(charged, 2 * MIB);
+	assert_int_equal(cu_mem_free(&be, small), 0);
+}
+
+#define COUNT 300u
+
+static void all_memory_is_where_it_was(void **state)
+{
+	struct be_wanted w[COUNT][2] = {{{0}}};
+	unsigned int seed = 46, i, other;
+	uint64_t size, extra;
+
+	(void)state;
+	for (i = 0; i < COUNT; i++) {
+		size = i == 7 ? LARGE
+			      : (uint64_t)rand_r(&seed) % (i % 30 ? 300 * KIB : 5 * MIB) + 1;
+		w[i][0] = (struct be_wanted){.addr = allocate(size), .size = size, .dev = DEV};
+		assert_true(w[i][0].addr);
+		fill(w[i][0].addr, size, 0xa5);
+		/* There are gaps between them. */
+		extra = allocate((uint64_t)rand_r(&seed) % MIB + 1);
+		other = (unsigned int)rand_r(&seed) % (i + 1);
+		if (other % 3 == 0) {
+			assert_int_equal(cu_mem_free(&be, w[other][0].addr), 0);
+			memset(w[other], 0, sizeof(w[other]));
+			w[other][0] = (struct be_wanted){.addr = extra, .size = 1, .dev = DEV};
+		} else {
+			assert_int_equal(cu_mem_free(&be, extra), 0);
+		}
+	}
+	for (i = 0; i < COUNT; i++)
+		(void)cu_mem_block(&be, w[i][0].addr, &w[i][1]);
+	begin_again();
+	for (i = 0; i < COUNT; i++) {
+		assert_int_equal(allocate_wanted(w[i][0].size, w[i], w[i][1].size ? 2 : 1),
+				 w[i][0].addr);
+		assert_true(is_filled(w[i][0].addr, w[i][0].size, 0));
+		fill(w[i][0].addr, w[i][0].size, (uint8_t)i);
+	}
+	/* What comes later lies elsewhere. */
+	extra = allocate(300 * KIB);
+	fill(extra, 300 * KIB, 0xff);
+	for (i = 0; i < COUNT; i++) {
+		assert_true(is_filled(w[i][0].addr, w[i][0].size, (uint8_t)i));
+		assert_true(cu_mem_valid(&be, w[i][0].addr, w[i][0].size));
+		assert_int_equal(cu_mem_free(&be, w[i][0].addr), 0);
+	}
+	assert_int_equal(cu_mem_free(&be, extra), 0);
+	assert_int_equal(charged, 0);
+}
+
+/* Whichever call fails: nothing is left of the allocation. */
+static void each_call_may_fail(void **state)
+{
+	struct be_wanted w[2] = {{.addr = allocate(LARGE), .size = LARGE, .dev = DEV}};
+	struct be_wanted small[2] = {{.addr = allocate(1000), .size = 1000, .dev = DEV}};
+	unsigned int n;
+	uint64_t addr;
+
+	(void)state;
+	assert_true(cu_mem_block(&be, small[0].addr, &small[1]));
+	begin_again();
+	for (n = 1, addr = 0; !addr; n++) {
+		cuda.calls = 0;
+		cuda.fail_at = n;
+		addr = allocate_wanted(LARGE, w, 1);
+		cuda.fail_at = 0;
+		assert_int_equal(charged, addr ? cu_units(LARGE) : 0);
+		assert_int_equal(cuda.used, addr ? cu_units(LARGE) : 0);
+	}
+	assert_true(n > 5);
+	for (n = 1, addr = 0; !addr; n++) {
+		cuda.calls = 0;
+		cuda.fail_at = n;
+		addr = allocate_wanted(1000, small, 2);
+		cuda.fail_at = 0;
+	}
+	assert_true(n > 4);
+}
+
+static void what_cannot_be_saved(void **state)
+{
+	const struct cu_range pooled = {.addr = 1ull << 45, .size = 4096, .dev = DEV};
+	bool busy = true;
+
+	(void)state;
+	allocate(1000);
+	allocate(LARGE);
+	assert_null(cu_unsaved(&be, &busy));
+	assert_false(busy);
+	cuda.busy = true;
+	assert_non_null(cu_unsaved(&be, &busy));
+	assert_true(busy);
+	cuda.busy = false;
+	cuda.error = QCU_ERR_IllegalAddress;
+	assert_non_null(strstr(cu_unsaved(&be, &busy), "error"));
+	cuda.error = 0;
+	be.movable = false;
+	assert_non_null(strstr(cu_unsaved(&be, &busy), "--swap"));
+	be.movable = true;
+	assert_int_equal(cu_mem_add(&be, &pooled), 0);
+	assert_non_null(strstr(cu_unsaved(&be, &busy), "pool"));
+	assert_true(cu_mem_take(&be, pooled.addr, &(struct cu_range){0}));
+	assert_null(cu_unsaved(&be, &busy));
+}
+
+/* ---- modules and events ---- */
+
+static int settle(const struct be_wanted *w, size_t count, const struct cuda_variable *now)
+{
+	static char *known[] = {"a", "b", "c"};
+	static const struct image_names names = {.name = known, .count = 3};
+	struct be_module m = {0};
+	int ret;
+
+	cu_want(&be, w, count);
+	assert_int_equal(cu_module_want(&be, &m), 0);
+	cu_want(&be, NULL, 0);
+	cuda.variables = now;
+	ret = cu_module_settle(&be, &m, &names);
+	/* The second time there is nothing to do. */
+	assert_int_equal(cu_module_settle(&be, &m, &names), 0);
+	assert_null(m.wanted);
+	return ret;
+}
+
+static void variables_must_be_where_they_were(void **state)
+{
+	static char *known[] = {"a", "b", "c"};
+	static const struct image_names names = {.name = known, .count = 3};
+	static const struct cuda_variable now[] = {{"c", 8192, 8}, {"a", 4096, 4}, {0}},
+					  moved[] = {{"c", 8192, 8}, {"a", 4352, 4}, {0}},
+					  more[] = {{"c", 8192, 8},
+						    {"a", 4096, 4},
+						    {"b", 1, 1},
+						    {0}},
+					  larger[] = {{"c", 8192, 9}, {"a", 4096, 4}, {0}};
+	struct be_wanted w[4];
+	struct be_module m = {0};
+
+	(void)state;
+	cuda.variables = now;
+	assert_int_equal(cu_module_vars(&be, &m, &names, w, 4), 0); /* the device is not used */
+	atomic_store(&be.used[DEV], true);
+	assert_int_equal(cu_module_vars(&be, &m, &names, NULL, 0), 2);
+	assert_int_equal(cu_module_vars(&be, &m, &names, w, 2), 2);
+	assert_true(w[0].addr == 4096 && w[0].size == 4 && w[0].dev == DEV && w[1].addr == 8192);
+	assert_int_not_equal(settle(w, 2, moved), 0);
+	assert_int_not_equal(settle(w, 2, more), 0);
+	assert_int_not_equal(settle(w, 2, larger), 0);
+	assert_int_not_equal(settle(w, 1, now), 0);
+	assert_int_not_equal(settle(w, 2, NULL), 0);
+	w[1].dev = 0;
+	assert_int_not_equal(settle(w, 2, now), 0);
+	w[1].dev = 77;
+	assert_int_not_equal(settle(w, 2, now), 0);
+	w[1].dev = DEV;
+	assert_int_equal(settle(w, 2, now), 0);
+}
+
+static void events_keep_their_ages(void **state)
+{
+	float recorded = 100;
+	struct be_event e = {.e = (cudaEvent_t)&recorded, .dev = DEV}, gone = {.life = 1};
+	uint64_t ns = 0;
+
+	(void)state;
+	cuda.ms = 350;
+	assert_int_equal(cu_event_age(&be, &e, false, &ns), 0);
+	assert_int_equal(ns, 250000000);
+	/* In another process it is recorded anew. */
+	recorded = 1000;
+	cuda.ms = 1001;
+	assert_int_equal(cu_event_age(&be, &e, true, &ns), 0);
+	assert_int_equal(cu_event_age(&be, &e, false, &ns), 0);
+	assert_int_equal(ns, 251000000);
+	recorded = -1;
+	assert_int_equal(cu_event_age(&be, &e, false, &ns), QCU_ERR_NotReady);
+	assert_int_equal(cu_event_age(&be, &gone, false, &ns), QCU_ERR_NotReady);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(wanted_addresses_that_cannot_be_had),
+		TEST(blocks_that_cannot_be),
+		TEST(all_memory_is_where_it_was),
+		TEST(each_call_may_fail),
+		TEST(what_cannot_be_saved),
+		TEST(variables_must_be_where_they_were),
+		TEST(events_keep_their_ages),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
