@@ -304,7 +304,7 @@ $(B)/tests/list: FORCE
 	@printf '%s\n' '$(subst ; ,' ',$(strip $(TEST_LIST)))' | sed 's/;$$//' >$@
 
 UNIT_BINARIES := $(sort $(UNIT_TESTS:%=$(B)/tests/unit/%))
-LOOPBACK_BINARIES := $(sort $(LOOPBACK_TESTS:%=$(B)/tests/loopback/%) $(if $(SAN),,$(addprefix $(B)/tests/loopback/,asker filler hog)))
+LOOPBACK_BINARIES := $(sort $(LOOPBACK_TESTS:%=$(B)/tests/loopback/%) $(if $(SAN),,$(addprefix $(B)/tests/loopback/,asker filler hog holder)))
 
 UNIT_SRCS := $(wildcard tests/unit/*/*.c tests/unit/*/*/*.c)
 

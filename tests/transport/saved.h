@@ -5,6 +5,7 @@
  * - QCU_LOOPBACK_SAVE=SEED:TIMES: before a command, so many times. The chance is one in two first,
  *   and half as much after each time, so that it happens in short and in long programs.
  * - QCU_LOOPBACK_SAVED=FILE: gets a line for each time: "saved", or "refused: " and why.
+ * - QCU_LOOPBACK_SAVE_WHEN=FILE: not before this file exists.
  * - QCU_LOOPBACK_SAVE_TIMES=FILE: gets a line with what each time took.
  */
 #ifndef QCU_TEST_SAVED_H

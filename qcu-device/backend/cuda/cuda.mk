@@ -22,7 +22,7 @@ $(B)/qcu-device/be_cuda.so: $(CUDA_OBJS)
 		-ldl -lrt -lpthread
 
 $(B)/qcu-device/be_check: $(addprefix $(B)/qcu-device/backend/cuda/check/,be_check.o be_check_driver.o be_check_graph.o be_check_move.o be_check_place.o \
-		be_check_report.o be_check_time.o) \
+		be_check_report.o be_check_saved.o be_check_time.o) \
 		$(SOFT_LIB)
 	@mkdir -p $(@D)
 	$(RUN) $(CC) $(LDFLAGS) -o $@ $^ $(SOFT_LIBS) -ldl

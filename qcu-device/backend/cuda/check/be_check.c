@@ -813,7 +813,7 @@ int main(int argc, char **argv)
 	struct check c = {.seconds = argc > 3 ? atof(argv[3]) : 0.2,
 			  .verbose = getenv("BE_CHECK_VERBOSE") != NULL,
 			  .movable = getenv("BE_CHECK_MOVABLE") != NULL};
-	const char *gib = getenv("BE_CHECK_GIB");
+	const char *gib = getenv("BE_CHECK_GIB"), *only = getenv("BE_CHECK_ONLY");
 
 	if (argc < 3) {
 		fprintf(stderr, "usage: be_check soft|PLUGIN.so FATBIN [SECONDS]\n");
@@ -836,8 +836,11 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	c.gib = gib ? strtoull(gib, NULL, 10) : 0;
-	in_child(&c, all_but_the_fault);
-	in_child(&c, the_fault);
+	if (!only) {
+		in_child(&c, all_but_the_fault);
+		in_child(&c, the_fault);
+		check_saved(&c, in_child);
+	}
 	if (c.movable)
 		time_checkpoints(c.gib);
 	free((void *)c.image);

@@ -60,6 +60,9 @@ void time_moves(struct check *c);
 /* NVIDIA's, of other processes. Not in a process that has called CUDA. */
 void time_checkpoints(uint64_t most);
 
+/* be_check_saved.c: in processes of its own, so before this one calls CUDA. */
+void check_saved(struct check *c, void (*in_child)(struct check *c, void (*fn)(struct check *c)));
+
 /* be_check_driver.c */
 void check_driver(struct check *c);
 
