@@ -38,6 +38,24 @@ static const struct kept_rule rules[QCU_OP_COUNT] = {
 #undef X
 };
 
+/* Each command is in one of the two lists, and in one only. */
+enum why_not { WORK, ASKS, WRITTEN, DEVICE, REFUSED };
+enum listed {
+#define X(NAME, ...) LISTED_##NAME,
+	KEPT_COMMANDS(X)
+#undef X
+#define X(NAME, why) LISTED_##NAME,
+		UNKEPT_COMMANDS(X)
+#undef X
+			LISTED_COMMANDS
+};
+#define X(n, NAME, ...) +(LISTED_##NAME >= 0)
+_Static_assert(LISTED_COMMANDS == 0 QCU_COMMANDS(X), "each command is in a list, and in one only");
+#undef X
+#define X(NAME, why) _Static_assert((why) <= REFUSED, "a reason of keeping.h");
+UNKEPT_COMMANDS(X)
+#undef X
+
 enum kept_does mir_kept_does(uint16_t op)
 {
 	return op < QCU_OP_COUNT ? (enum kept_does)rules[op].does : KEPT_NOTHING;
