@@ -139,8 +139,9 @@ struct cu_place {
 	struct cu_placed *placed;
 };
 
-/* be_cuda_plot.c: the largest part. Smaller ones cost more time to map. */
-#define CU_PART ((uint64_t)256 << 20)
+/* be_cuda_plot.c: the largest part. Smaller ones cost more time to map: so many parts, so many
+ * calls. */
+#define CU_PART ((uint64_t)1 << 30)
 
 enum cu_part_state {
 	CU_PART_HERE,
@@ -155,9 +156,9 @@ struct cu_part {
 	void *copy[CU_PART / BE_PIECE]; /* in the store */
 };
 
-/* Reserved addresses with parts mapped behind them. All but the last part are CU_PART large. */
+/* Reserved addresses with parts mapped behind them. All but the last part are equally large. */
 struct cu_plot {
-	uint64_t addr, size;
+	uint64_t addr, size, part_bytes;
 	unsigned int dev;
 	bool known;   /* another process may have it open, or it is another process's */
 	bool offered; /* to other processes: each part on its own */
@@ -168,12 +169,12 @@ struct cu_plot {
 
 static inline uint64_t cu_part_addr(const struct cu_plot *b, unsigned int i)
 {
-	return b->addr + i * CU_PART;
+	return b->addr + i * b->part_bytes;
 }
 
 static inline uint64_t cu_part_bytes(const struct cu_plot *b, unsigned int i)
 {
-	return i + 1 < b->parts ? CU_PART : b->size - i * CU_PART;
+	return i + 1 < b->parts ? b->part_bytes : b->size - i * b->part_bytes;
 }
 
 struct be {
@@ -207,6 +208,7 @@ struct be {
 	struct cu_streams streams;
 	pthread_mutex_t plot_lock; /* protects the plots, an array by address */
 	struct sorted plots;
+	uint64_t part_bytes;		    /* of new plots: CU_PART, or less in tests */
 	_Atomic uint64_t users[CU_DEVICES]; /* a bit for each peer that may use the plots here */
 	pthread_mutex_t kept_lock; /* protects the array of kept memory, the oldest first */
 	struct cu_kept kept[CU_KEPT];

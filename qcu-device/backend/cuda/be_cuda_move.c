@@ -63,24 +63,54 @@ static int queue_copies(struct be *be, const struct cu_plot *b, unsigned int i, 
 	return ret;
 }
 
-/* Begins to copy parts out, and marks them as moving. */
+/* Begins to copy a part out, and marks it as moving. *bytes grows unless the store is full. */
+static int copy_part_out(struct be *be, struct cu_plot *b, unsigned int i,
+			 const struct be_store *store, cudaStream_t s, uint64_t *bytes)
+{
+	if (!take_copies(b, i, store))
+		return QCU_ERR_Success;
+	b->part[i].state = CU_PART_MOVING;
+	*bytes += cu_part_bytes(b, i);
+	return queue_copies(be, b, i, true, s);
+}
+
+/* Of those that are here. NULL: none is. */
+static struct cu_plot *find_smallest_part(const struct be *be, unsigned int dev, unsigned int *at)
+{
+	struct walk w = {.dev = dev, .state = CU_PART_HERE};
+	struct cu_plot *b = NULL;
+	unsigned int i;
+
+	while (next_part(be, &w, &i)) {
+		if (b && cu_part_bytes(w.b, i) >= cu_part_bytes(b, *at))
+			continue;
+		b = w.b;
+		*at = i;
+	}
+	return b;
+}
+
+/*
+ * No more than is wanted, as far as the parts allow: of a VM more would leave than the broker has
+ * ordered, and of small programs more than others need. A part for which the store has no room is
+ * passed over; a smaller one may fit.
+ */
 static int begin_to_leave(struct be *be, unsigned int dev, uint64_t want,
 			  const struct be_store *store, cudaStream_t s)
 {
 	struct walk w = {.dev = dev, .state = CU_PART_HERE};
 	int ret = QCU_ERR_Success;
 	uint64_t bytes = 0;
-	struct cu_part *p;
+	struct cu_plot *b;
 	unsigned int i;
 
-	while (!ret && bytes < want && (p = next_part(be, &w, &i))) {
-		if (!take_copies(w.b, i, store))
-			break;
-		p->state = CU_PART_MOVING;
-		bytes += cu_part_bytes(w.b, i);
-		ret = queue_copies(be, w.b, i, true, s);
-	}
-	return ret;
+	while (!ret && bytes < want && next_part(be, &w, &i))
+		if (cu_part_bytes(w.b, i) <= want - bytes)
+			ret = copy_part_out(be, w.b, i, store, s, &bytes);
+	/* Each part that is left is larger than what is missing, or the store has no room for it.
+	 */
+	b = !ret && bytes < want ? find_smallest_part(be, dev, &i) : NULL;
+	return b ? copy_part_out(be, b, i, store, s, &bytes) : ret;
 }
 
 /* All copies have been made, or (err set) perhaps not. Returns the first error. */

@@ -25,6 +25,7 @@ struct plot_at {
 int cu_plots_open(struct be *be)
 {
 	be->plots.size = sizeof(struct plot_at);
+	be->part_bytes = CU_PART;
 	return pthread_mutex_init(&be->plot_lock, NULL) ? QCU_ERR_OperatingSystem : 0;
 }
 
@@ -156,7 +157,7 @@ void cu_part_give(struct cu_plot *b, unsigned int i, unsigned int count)
 struct cu_plot *cu_plot_reserve(struct be *be, unsigned int dev, uint64_t size, uint64_t wanted,
 				int *ret)
 {
-	const unsigned int parts = (unsigned int)((size + CU_PART - 1) / CU_PART);
+	const unsigned int parts = (unsigned int)((size + be->part_bytes - 1) / be->part_bytes);
 	CUdeviceptr at = 0;
 	struct cu_plot *b;
 
@@ -177,6 +178,7 @@ struct cu_plot *cu_plot_reserve(struct be *be, unsigned int dev, uint64_t size, 
 	}
 	b->addr = at;
 	b->size = size;
+	b->part_bytes = be->part_bytes;
 	b->dev = dev;
 	b->parts = parts;
 	return b;
@@ -232,7 +234,7 @@ static int new_plot(struct be *be, unsigned int dev, uint64_t size, uint64_t at,
 
 	if (ret && ret != QCU_ERR_NotReady)
 		return ret;
-	ret = size > CU_PART ? check_room(be, size) : QCU_ERR_Success;
+	ret = size > be->part_bytes ? check_room(be, size) : QCU_ERR_Success;
 	if (ret)
 		return ret;
 	b = cu_plot_reserve(be, dev, size, at, &ret);

@@ -83,7 +83,7 @@ static uint64_t come_back(struct check *c)
 /* ---- is it right? ---- */
 
 #define BLOCKS 4
-static const uint64_t sizes[BLOCKS] = {1000, 3 * MIB, 65 * MIB, 300 * MIB};
+static const uint64_t sizes[BLOCKS] = {1000, 3 * MIB, 65 * MIB, GIB + 44 * MIB};
 
 struct moved {
 	uint64_t addr, words;
@@ -214,7 +214,7 @@ static void some_leave(struct check *c, struct moved *m, struct shelf *s)
 
 	want(CALL(c, device_sync, 0), 0, "device_sync");
 	check(!leave(c, 0, s), "nothing leaves if nothing is wanted");
-	for (room = 0; room < whole; room += 70 * MIB) {
+	for (room = 0; room < whole; room += 170 * MIB) {
 		s->size = room;
 		left = leave(c, UINT64_MAX, s);
 		check(left <= room && left == s->out, "no more leaves than the store has room for");
@@ -255,7 +255,7 @@ void check_moves(struct check *c)
 	if (!check(c->ops->mem_leave && c->ops->mem_return && c->ops->mem_movable &&
 			   c->ops->mem_away,
 		   "memory can leave") ||
-	    !open_shelf(c, &s, 512 * MIB))
+	    !open_shelf(c, &s, GIB + 256 * MIB))
 		return;
 	for (i = 0; i < BLOCKS; i++)
 		make_moved(c, &m[i], sizes[i], 17 * i + 3);
@@ -387,7 +387,8 @@ static void time_move(struct check *c, uint64_t bytes, struct shelf *s)
 
 void time_moves(struct check *c)
 {
-	static const uint64_t allocations[] = {64 << 10, 2 * MIB, 64 * MIB, GIB};
+	static const uint64_t allocations[] = {64 << 10,  2 * MIB,   64 * MIB, 128 * MIB,
+					       256 * MIB, 512 * MIB, GIB,      4 * GIB};
 	static const uint64_t gib[] = {1, 8, 40};
 	struct driver d = {0};
 	struct shelf s;

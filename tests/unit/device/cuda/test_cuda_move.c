@@ -17,6 +17,7 @@
 #define MIB    (1ull << 20)
 #define DEV    CUDA_DEVICE
 #define DEVICE (4096 * MIB)
+#define PART   (2 * BE_PIECE) /* the largest part: the backend's own would take long */
 
 /* ---- the caller's side ---- */
 
@@ -55,7 +56,10 @@ static int begin(void **state)
 	be.movable = true;
 	cuda_begin(&be, DEVICE);
 	store_room = UINT64_MAX;
-	return cu_mem_open(&be);
+	if (cu_mem_open(&be))
+		return 1;
+	be.part_bytes = PART;
+	return 0;
 }
 
 static int end(void **state)
@@ -148,7 +152,8 @@ static void sizes_that_cannot_be_had(void **state)
 	assert_int_equal(cuda.used, 0);
 }
 
-#define LARGE (2 * CU_PART + 6 * MIB)
+#define LARGE (2 * PART + LAST)
+#define LAST  (6 * MIB)
 
 static void a_full_store_stops_at_each_part(void **state)
 {
@@ -157,8 +162,9 @@ static void a_full_store_stops_at_each_part(void **state)
 
 	(void)state;
 	for (store_room = 0; store_room < LARGE + BE_PIECE; store_room += BE_PIECE / 2) {
-		whole = store_room / CU_PART * CU_PART;
-		whole = store_room >= LARGE ? LARGE : whole > 2 * CU_PART ? 2 * CU_PART : whole;
+		whole = store_room / PART < 2 ? store_room / PART * PART : 2 * PART;
+		/* The last part is small. */
+		whole += store_room - whole >= LAST ? LAST : 0;
 		fill(a, LARGE, store_room);
 		left = must_leave(UINT64_MAX);
 		assert_int_equal(left, whole);
@@ -171,6 +177,26 @@ static void a_full_store_stops_at_each_part(void **state)
 	assert_int_equal(cu_mem_free(&be, a), 0);
 }
 
+/* Of what a VM is guaranteed, nothing leaves for a few bytes that others need. */
+static void no_more_leaves_than_is_wanted(void **state)
+{
+	const uint64_t a = allocate(PART), b = allocate(2 * MIB), c = allocate(4 * MIB);
+
+	(void)state;
+	assert_int_equal(must_leave(0), 0);
+	assert_int_equal(must_leave(1), 2 * MIB);
+	assert_int_equal(must_leave(3 * MIB), 4 * MIB);
+	must_return();
+	assert_int_equal(must_leave(5 * MIB), 6 * MIB);
+	must_return();
+	store_room = 5 * MIB;
+	assert_int_equal(must_leave(PART), 4 * MIB);
+	must_return();
+	assert_int_equal(cu_mem_free(&be, a), 0);
+	assert_int_equal(cu_mem_free(&be, b), 0);
+	assert_int_equal(cu_mem_free(&be, c), 0);
+}
+
 static void a_full_device_keeps_the_rest_away(void **state)
 {
 	const uint64_t a = allocate(LARGE);
@@ -179,7 +205,7 @@ static void a_full_device_keeps_the_rest_away(void **state)
 	(void)state;
 	fill(a, LARGE, 7);
 	must_leave(UINT64_MAX);
-	for (cuda.room = CU_PART - MIB; sum < LARGE; cuda.room += CU_PART) {
+	for (cuda.room = PART - MIB; sum < LARGE; cuda.room += PART) {
 		int ret = cu_mem_return(&be, DEV, &back);
 
 		sum += back;
@@ -250,7 +276,6 @@ static void what_is_away_is_freed(void **state)
 
 	(void)state;
 	fill(b, 3 * MIB, 9);
-	/* The first parts that leave are any. */
 	must_leave(1);
 	must_leave(UINT64_MAX);
 	assert_int_equal(cuda.used, 0);
@@ -271,7 +296,7 @@ static void the_end_gives_all_back(void **state)
 	(void)state;
 	allocate(LARGE);
 	allocate(1000);
-	must_leave(CU_PART);
+	must_leave(PART);
 }
 
 static void what_others_know_stays(void **state)
@@ -349,6 +374,7 @@ int main(void)
 		TEST(nothing_moves_without_the_option),
 		TEST(sizes_that_cannot_be_had),
 		TEST(a_full_store_stops_at_each_part),
+		TEST(no_more_leaves_than_is_wanted),
 		TEST(a_full_device_keeps_the_rest_away),
 		TEST(each_call_may_fail),
 		TEST(what_is_away_is_freed),
