@@ -9,8 +9,8 @@ LOOPBACK_C += bad_fatbin array_handles cuda135 graph_conditional graph_memory li
 LOOPBACK_C += $(if $(SAN),,driver_malloc exit)
 # libcudart.so.12 is not built with them.
 LOOPBACK_C += $(if $(SAN),,cuda12)
-LOOPBACK_CU := answers asker check_exit filler hog holder fault_places graph_commands graph_host kernels memory_check per_thread plugin window_taken
-LOOPBACK_TESTS += $(LOOPBACK_C) $(if $(SAN),,$(filter-out asker filler hog holder,$(LOOPBACK_CU)))
+LOOPBACK_CU := answers asker check_exit filler hog holder fault_places graph_commands graph_host kernels memory_check per_thread plugin turner window_taken
+LOOPBACK_TESTS += $(LOOPBACK_C) $(if $(SAN),,$(filter-out asker filler hog holder turner,$(LOOPBACK_CU)))
 
 # Tests of malloc. Not under a sanitizer: its own malloc would be called instead of ours.
 MALLOC_C := bad_memory malloc_api malloc_cuda malloc_fork malloc_registered malloc_spawn malloc_threads \

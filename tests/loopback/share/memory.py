@@ -198,4 +198,17 @@ def steps():
     until('nothing is held', lambda: not total('held_mib'))
 
 
-run(turns, idle, full, guaranteed, killed, forged, steps)
+def odd():
+    """Programs in turns, with memory of sizes that the GPU rounds up."""
+    broker()
+    fd, path = tempfile.mkstemp(dir=folder)
+    os.pwrite(fd, struct.pack('<8Q', 0, 0, 0, 1, 0, 0, 0, 0), 0)
+    env = dict(shared_environment(), QCU_LOOPBACK_SWAP=str(GPU << 20))
+    env.pop('QCU_LOOPBACK_SHARED', None)
+    programs = [subprocess.Popen([build + '/tests/loopback/turner', path, str(who), str(GPU * 5 // 8), str(GPU), '1', '4'],
+                                 env=env) for who in range(2)]
+    processes.extend(programs)
+    expect('a program failed', all(p.wait(LIMIT) == 0 for p in programs))
+
+
+run(turns, idle, odd, full, guaranteed, killed, forged, steps)

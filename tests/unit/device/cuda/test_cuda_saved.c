@@ -17,7 +17,8 @@
 #define MIB   (1ull << 20)
 #define DEV   CUDA_DEVICE
 #define LIMIT (1024 * MIB)
-#define LARGE (CU_PART + 6 * MIB)
+#define PART  (2 * BE_PIECE) /* the largest part: the backend's own would take long */
+#define LARGE (PART + 6 * MIB)
 
 static struct be be;
 static uint64_t charged;
@@ -41,7 +42,10 @@ static int begin(void **state)
 	be.charge_device = charge;
 	charged = 0;
 	cuda_begin(&be, LIMIT);
-	return cu_mem_open(&be);
+	if (cu_mem_open(&be))
+		return 1;
+	be.part_bytes = PART;
+	return 0;
 }
 
 static int end(void **state)
