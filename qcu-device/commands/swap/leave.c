@@ -13,7 +13,7 @@
 #define CLOSE_NS 1000000000ull /* commands are kept out so long before memory begins to leave */
 #define LOOK_NS	 100000
 #define PORTION	 (1ull << 30) /* the broker hears of each */
-#define TRIM	 10	      /* what is kept is unmapped after so many sleeps */
+#define TRIM	 60	      /* what is kept is unmapped after so many sleeps */
 
 const char mir_swap_full[] = "the store is full, or the rest cannot leave";
 
