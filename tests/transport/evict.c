@@ -4,6 +4,7 @@
  *
  * - QCU_LOOPBACK_EVICT=N: some of it leaves once in N requests, by chance; all of it one time in
  *   two. At the end, QCU_LOOPBACK_EVICT_COUNT names a file that gets the number of bytes that left.
+ * - QCU_LOOPBACK_EVICT_MS=N: the same, N milliseconds after it last left.
  * - QCU_LOOPBACK_SWAP=BYTES: it leaves when others need it, to at most so much host memory.
  */
 #include <stdatomic.h>
@@ -11,11 +12,12 @@
 #include <stdlib.h>
 
 #include "qcu-device/base/limits.h"
+#include "qcu-device/base/spin.h"
 #include "qcu-device/commands/swap/swap.h"
 #include "tests/transport/evict.h"
 
-static _Atomic uint64_t chance, moved;
-static unsigned long every;
+static _Atomic uint64_t chance, moved, next_ns;
+static unsigned long every, every_ms;
 
 static void tell_moved(void)
 {
@@ -28,18 +30,26 @@ static void tell_moved(void)
 	fclose(f);
 }
 
+static unsigned long number_of(const char *name)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? strtoul(text, NULL, 10) : 0;
+}
+
 void evict_setup(struct mir_config *cfg)
 {
 	static struct limits limits;
-	const char *text = getenv("QCU_LOOPBACK_EVICT"), *swap = getenv("QCU_LOOPBACK_SWAP");
+	const char *swap = getenv("QCU_LOOPBACK_SWAP");
 
-	every = text && *text ? strtoul(text, NULL, 10) : 0;
-	cfg->options.movable = every || (swap && *swap);
+	every = number_of("QCU_LOOPBACK_EVICT");
+	every_ms = number_of("QCU_LOOPBACK_EVICT_MS");
+	cfg->options.movable = every || every_ms || (swap && *swap);
 	if (swap && *swap) {
 		limits.session[LIMIT_SWAP] = strtoull(swap, NULL, 10);
 		cfg->limits = &limits;
 	}
-	if (every && !atomic_exchange(&chance, every))
+	if ((every || every_ms) && !atomic_exchange(&chance, every + every_ms))
 		atexit(tell_moved);
 }
 
@@ -53,13 +63,22 @@ static uint64_t next_chance(void)
 	return x >> 33;
 }
 
+/* One thread has its time. */
+static bool is_time(void)
+{
+	uint64_t now = spin_clock(), next = atomic_load(&next_ns);
+
+	return every_ms && now >= next &&
+	       atomic_compare_exchange_strong(&next_ns, &next, now + every_ms * 1000000);
+}
+
 void evict_now_and_then(struct mirror *m)
 {
 	uint64_t want = UINT64_MAX;
 	const char *why;
 	unsigned int i;
 
-	if (!every || !m->swap || next_chance() % every)
+	if (!m->swap || !((every && !(next_chance() % every)) || is_time()))
 		return;
 	if (next_chance() % 2)
 		want = 1 + next_chance() % (4 << 20);
