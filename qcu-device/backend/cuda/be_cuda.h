@@ -452,5 +452,8 @@ int cu_kernel_function(struct be *be, struct be_kernel *k, unsigned int dev, CUf
 /* be_cuda_print.c */
 /* CUDA writes failed assertions to stderr. Other text that it writes there goes to `other`. */
 int cu_print_open(void (*other)(const char *who, const char *text, size_t len), uint64_t bytes);
+/* For cu_fault_read(): CUDA has returned this error. It is the first kernel that failed, or
+ * nothing. */
+void cu_note_fault(int err);
 
 #endif

@@ -16,6 +16,7 @@ int cu_result(const struct be *be, cudaError_t err, const char *call)
 	if (err == cudaSuccess)
 		return QCU_ERR_Success;
 	cudaGetLastError();
+	cu_note_fault(err);
 	if (be && be->verbose && be->complain && err != cudaErrorNotReady) {
 		char text[160];
 
