@@ -46,6 +46,17 @@
 		OK(cudaGetLastError());              \
 	} while (0)
 
+/*
+ * How often a test repeats what the plain build does n times. A sanitizer makes each byte ten times
+ * as slow, and finds in a quarter of the rounds what it finds in all.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED true
+#else
+#define SANITIZED false
+#endif
+#define ROUNDS(n) (SANITIZED ? ((n) + 3) / 4 : (n))
+
 /* Computes and stores eight bytes at once, because the sanitizers make each step slow. */
 static inline void fill(void *p, size_t len, uint32_t seed)
 {

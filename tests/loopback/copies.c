@@ -170,10 +170,13 @@ int main(void)
 		all_kinds(1, 0, sizes[i]);
 		all_kinds(5, 4093, sizes[i]);
 	}
-	for (n = -1; n <= 1; n++)
+	/* A sanitizer sees the same in one of the large copies. */
+	for (n = SANITIZED ? 1 : -1; n <= 1; n++)
 		all_kinds(7, 9, (4u << 20) + n);
 	/* More pages than one command can name, in either direction. */
 	for (k = 0; k < KINDS; k++) {
+		if (SANITIZED && k != HOST)
+			continue;
 		one(DEVICE, k, 3, 5, (66u << 20) + 11, 0);
 		one(k, DEVICE, 5, 3, (66u << 20) + 11, 2);
 	}

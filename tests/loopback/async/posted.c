@@ -71,7 +71,7 @@ static void pageable_at_once(void)
 /* A small synchronous copy waits for the work before it, as in CUDA. */
 static void small_copy_waits_for_work(void)
 {
-	const size_t len = 64 << 20;
+	const size_t len = ROUNDS(64) << 20;
 	char *dev, *pinned, *other;
 	int round, four = 4;
 
@@ -92,7 +92,7 @@ static void small_copy_waits_for_work(void)
 /* The memory is freed while the copies are under way or have not begun. */
 static void freed_while_posted(void)
 {
-	enum { N = 40, SIZE = 1 << 20 };
+	enum { N = ROUNDS(40), SIZE = 1 << 20 };
 	char *dev, *src, *back = malloc(SIZE);
 	int i, round;
 
@@ -118,7 +118,7 @@ static void freed_while_posted(void)
 /* Registered memory of the program: after cudaHostUnregister, the program alone uses it again. */
 static void unregistered_while_posted(void)
 {
-	enum { N = 20, SIZE = 1 << 20 };
+	enum { N = ROUNDS(20), SIZE = 1 << 20 };
 	char *dev, *src = aligned_alloc(4096, SIZE), *back = malloc(SIZE), *want = malloc(SIZE);
 	int i, round;
 
@@ -200,7 +200,7 @@ static void *second(void *arg)
 
 static void handed_over(cudaStream_t stream, bool with_event)
 {
-	struct relay r = {.rounds = 3000, .stream = stream, .with_event = with_event};
+	struct relay r = {.rounds = ROUNDS(3000), .stream = stream, .with_event = with_event};
 	char *all = malloc((size_t)r.rounds + 1);
 	pthread_t t[2];
 	int i;
@@ -243,7 +243,7 @@ static void *post_much(void *arg)
 	char text[LEN], back[LEN];
 
 	OK(cudaStreamCreate(&s));
-	for (i = 0; i < 300; i++) {
+	for (i = 0; i < ROUNDS(300); i++) {
 		OK(cudaEventCreateWithFlags(&e, cudaEventDisableTiming));
 		fill(text, sizeof(text), (uint32_t)(me * 1000 + i));
 		OK(cudaMemcpyAsync(slots + me * LEN, text, LEN, cudaMemcpyHostToDevice, s));

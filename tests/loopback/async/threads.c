@@ -23,7 +23,7 @@ static void *worker(void *arg)
 	OK(cudaSetDevice(want));
 	EXPECT(cudaSetDevice(100 + (int)n), cudaErrorInvalidDevice);
 	OK(cudaMalloc((void **)&dev, LEN));
-	for (i = 0; i < 20; i++) {
+	for (i = 0; i < ROUNDS(20); i++) {
 		fill(src, LEN, n * 1000 + (uint32_t)i);
 		OK(cudaMemcpyAsync(dev, src, LEN, cudaMemcpyHostToDevice, cudaStreamPerThread));
 		memset(back, 0, LEN);

@@ -94,7 +94,7 @@ static void freed_in_flight(void)
 	REQUIRE(back && want, "out of memory");
 	OK(cudaStreamCreate(&stream));
 	OK(cudaMalloc((void **)&dev, LEN));
-	for (i = 0; i < 20; i++) {
+	for (i = 0; i < ROUNDS(20); i++) {
 		OK(cudaMallocHost((void **)&src, LEN));
 		fill(src, LEN, (uint32_t)i);
 		memcpy(want, src, LEN);
@@ -119,7 +119,7 @@ static void pageable_is_read_at_once(void)
 
 	REQUIRE(src && back && want, "out of memory");
 	OK(cudaMalloc((void **)&dev, LEN));
-	for (i = 0; i < 200; i++) {
+	for (i = 0; i < ROUNDS(200); i++) {
 		fill(src, LEN, (uint32_t)i);
 		memcpy(want, src, LEN);
 		OK(cudaMemcpyAsync(dev, src, LEN, cudaMemcpyHostToDevice, 0));
