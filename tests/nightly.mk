@@ -14,8 +14,10 @@ COMPUTING_PROGRAMS := $(filter-out matmul reduction transpose vector_add black_s
 	$(patsubst %,tests/guest/%/*.cu,algorithms arithmetic kernels numeric parallel libs/blas libs/fft libs/rand)))))
 
 # Under ThreadSanitizer these take up to a minute each. Others of their kind run there, and of managed_moves the case with
-# threads.
-SLOW_RACES := bandwidth malloc_pageable malloc_sparse managed_moves managed_random thrust_cub
+# threads. driver_segments, host_register and pitched_copies have one thread, and copy what the loopback tests copies,
+# pinned and posted copy, too.
+SLOW_RACES := bandwidth driver_segments host_register malloc_pageable malloc_sparse managed_moves managed_random \
+	pitched_copies thrust_cub
 
 # The debugger's builds that reach parts of the software GPU which no optimised program reaches, and three that run
 # under the sanitizers, too.
