@@ -284,9 +284,10 @@ start_vm() {
 	# An emulated CPU has no steady speed, so the kernel cannot calibrate against it. An
 	# emulated CPU also does not speculate. The kernel's mitigations against speculation
 	# are useless there, and make each system call slower. On a busy host it may stand still for
-	# longer than the 21 seconds after which the kernel reports a stall.
+	# longer than the 20 seconds after which the kernel reports a lockup or a stall; it then reports them
+	# after 300.
 	if [ "$accel" != kvm ]; then
-		kernel_args+=(lpj=4000000 mitigations=off rcupdate.rcu_cpu_stall_timeout=300)
+		kernel_args+=(lpj=4000000 mitigations=off rcupdate.rcu_cpu_stall_timeout=300 watchdog_thresh=150)
 		# Its time-stamp counter is the host's. On a busy host the kernel may measure a tenth of its speed, and then
 		# the guest's clock runs ten times too fast.
 		! khz=$("${confine%confine}tsc") || kernel_args+=("tsc_early_khz=$khz")
