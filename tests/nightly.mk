@@ -9,15 +9,18 @@ DAILY_PROGRAMS := $(filter-out $(NIGHTLY_PROGRAMS),$(GUEST_PROGRAMS))
 # Programs that compute: on the host's side each copies, launches or calls a library, and copies back. All of them run
 # without a VM. For ThreadSanitizer and in a VM they are all alike, so some represent the others.
 COMPUTING_PROGRAMS := $(filter-out matmul reduction transpose vector_add black_scholes mandelbrot nbody thrust_cub \
-	device_launch printf_formats printf_kernel cublas_matrices cublas_threads cublas_capture cublaslt_products \
+	atomics_histogram cooperative_grid scoped_atomics spin_lock device_launch printf_formats printf_kernel \
+	cublas_matrices cublas_threads cublas_capture cublaslt_products \
 	cufft_graph cufft_streams cufft_transforms curand_numbers curand_threads,$(basename $(notdir $(wildcard \
-	$(patsubst %,tests/guest/%/*.cu,algorithms arithmetic kernels numeric parallel libs/blas libs/fft libs/rand)))))
+	$(patsubst %,tests/guest/%/*.cu,algorithms arithmetic kernels numeric parallel threads libs/blas libs/fft libs/rand)))))
+
+# A sanitizer has a malloc of its own, so these two test nothing of ours there.
+MALLOC_PROGRAMS := malloc_pageable malloc_sparse
 
 # Under ThreadSanitizer these take up to a minute each. Others of their kind run there, and of managed_moves the case with
 # threads. driver_segments, host_register and pitched_copies have one thread, and copy what the loopback tests copies,
 # pinned and posted copy, too.
-SLOW_RACES := bandwidth driver_segments host_register malloc_pageable malloc_sparse managed_moves managed_random \
-	pitched_copies thrust_cub
+SLOW_RACES := bandwidth driver_segments host_register managed_moves managed_random pitched_copies thrust_cub
 
 # The debugger's builds that reach parts of the software GPU which no optimised program reaches, and three that run
 # under the sanitizers, too.

@@ -266,7 +266,7 @@ unit hostile_random test $(HOSTILE) --seed 1 --commands $(if $(SAN),2000,20000);
 unit hostile_random_long nightly $(HOSTILE) --seed 2 --commands 40000;
 $(if $(SAN),,unit faults test $(SWEEP) --device $(FAULTY) --every;)
 $(foreach t,$(LOOPBACK_TESTS),loopback $(t) test $(B)/tests/loopback/$(t);)
-$(call listed,loopback,guest,$(LOOPBACK_PROGRAMS),$(filter-out $(if $(findstring thread,$(SAN)),$(COMPUTING_PROGRAMS) $(SLOW_RACES)),$(DAILY_PROGRAMS)),$(B)/tests/guest)
+$(call listed,loopback,guest,$(LOOPBACK_PROGRAMS),$(filter-out $(if $(SAN),$(MALLOC_PROGRAMS)) $(if $(findstring thread,$(SAN)),$(COMPUTING_PROGRAMS) $(SLOW_RACES)),$(DAILY_PROGRAMS)),$(B)/tests/guest)
 $(call listed,loopback,guest-O0,$(filter $(DEBUG_PROGRAMS),$(LOOPBACK_PROGRAMS)),$(if $(SAN),$(DEBUG_SANITIZED),$(DEBUG_DAILY)),$(B)/tests/guest-O0)
 $(if $(SAN),,loopback cuda12_libraries nightly tests/cuda12/libraries.sh $(B);)
 $(if $(SAN),,$(foreach t,$(CUDA12_LIBRARY_PROGRAMS),loopback guest-12-libs/$(t) nightly tests/cuda12/program.sh $(B)/tests/guest-12-libs/$(t);))
