@@ -201,7 +201,7 @@ struct be {
 	pthread_rwlock_t range_lock; /* protects the ranges, an array of struct cu_range */
 	struct sorted ranges;
 	struct cu_place place;
-	bool wanting; /* be_cuda_saved.c: what is allocated gets the wanted addresses, or fails */
+	bool wanting; /* what is allocated gets the wanted addresses, or fails */
 	const struct be_wanted *wanted;
 	size_t wanted_count;
 	pthread_mutex_t stream_lock; /* protects the list of streams */
@@ -409,16 +409,10 @@ int cu_cond_clear_graph(struct be *be, cudaGraph_t graph);
 int cu_cond_clear(struct be *be, const struct be_cond *c);
 void cu_cond_close(struct be *be);
 
-/* be_cuda_call.c */
+/* be_cuda_library.c */
 /* Adds what a library does to a graph; `node` comes after all of it. */
 int cu_graph_call(struct be *be, cudaGraph_t graph, const struct be_node *n,
 		  const cudaGraphNode_t *deps, cudaGraphNode_t *node);
-
-/* be_cuda_saved.c */
-/* Memory at the next wanted address. */
-int cu_mem_wanted(struct be *be, unsigned int dev, uint64_t size, struct cu_range *r);
-/* Keeps what is wanted for the module's variables. */
-int cu_module_want(struct be *be, struct be_module *m);
 
 /* be_cuda_stream.c */
 /* Puts a stream into the list, from which it goes when it is destroyed. */

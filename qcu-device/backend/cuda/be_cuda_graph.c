@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Graphs: each is a real CUDA graph, with one node for each node of the description, but for calls
- * of libraries, which may be several (be_cuda_call.c). All others are added one by one, not
+ * of libraries, which may be several (be_cuda_library.c). All others are added one by one, not
  * captured, so that streams of other threads are not disturbed. The graph stays beside its
  * instance, because CUDA finds a node of the instance by that of the graph.
  *

@@ -123,6 +123,49 @@ static int take_whole(struct be *be, struct cu_range *r)
 	return ret;
 }
 
+/* What the driver maps may still have what this process had there before. */
+static int clear_memory(struct be *be, const struct cu_range *r)
+{
+	int ret = CU(be, cudaMemset, (void *)(uintptr_t)r->addr, 0, r->size);
+
+	return ret ? ret : CU(be, cudaDeviceSynchronize);
+}
+
+/* Memory at the next wanted address. */
+static int take_wanted(struct be *be, unsigned int dev, uint64_t size, struct cu_range *r)
+{
+	const struct be_wanted *w = be->wanted;
+	int ret;
+
+	if (!be->wanted_count || w->dev != dev || !w->addr)
+		return QCU_ERR_MemoryAllocation;
+	/* Memory that was freed may still be kept there. */
+	(void)cu_kept_drop(be, dev);
+	r->addr = w->addr;
+	if (be->wanted_count > 1) {
+		ret = cu_slab_at(be, w + 1, r);
+	} else {
+		r->charged = cu_units(size);
+		if (!cu_charge(be, dev, r->charged))
+			return QCU_ERR_MemoryAllocation;
+		ret = cu_plot_at(be, dev, size, w->addr);
+		if (ret)
+			cu_uncharge(be, dev, r->charged);
+	}
+	be->wanted_count = 0;
+	if (!ret)
+		ret = clear_memory(be, r);
+	else
+		return ret;
+	if (ret && r->slab)
+		(void)cu_slab_free(be, r);
+	else if (ret)
+		(void)cu_plot_free(be, r->addr);
+	if (ret)
+		cu_uncharge(be, dev, r->charged);
+	return ret;
+}
+
 int cu_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
 {
 	struct cu_range r = {.size = size, .dev = dev, .keep = true};
@@ -130,7 +173,7 @@ int cu_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
 
 	*addr = 0;
 	if (!ret && be->wanting)
-		ret = cu_mem_wanted(be, dev, size, &r);
+		ret = take_wanted(be, dev, size, &r);
 	if (!ret && !r.addr)
 		ret = cu_slab_alloc(be, dev, size, &r);
 	if (!ret && !r.addr)

@@ -154,6 +154,20 @@ static void module_free(struct be_module *m)
 	free(m);
 }
 
+/* Keeps what is wanted for the module's variables. */
+static int keep_wanted(struct be *be, struct be_module *m)
+{
+	if (!be->wanting)
+		return QCU_ERR_Success;
+	m->wanted = calloc(be->wanted_count + 1, sizeof(*m->wanted));
+	if (!m->wanted)
+		return QCU_ERR_MemoryAllocation;
+	if (be->wanted_count)
+		memcpy(m->wanted, be->wanted, be->wanted_count * sizeof(*m->wanted));
+	m->wanted_count = be->wanted_count;
+	return QCU_ERR_Success;
+}
+
 int cu_module_load(struct be *be, const void *image, size_t len, struct be_jit *jit,
 		   struct be_module **out)
 {
@@ -176,7 +190,7 @@ int cu_module_load(struct be *be, const void *image, size_t len, struct be_jit *
 	}
 	memcpy(m->image, image, len);
 	m->image[len] = '\0';
-	ret = cu_module_want(be, m);
+	ret = keep_wanted(be, m);
 	if (!ret)
 		ret = load_image(be, m, len, jit);
 	if (!ret && pthread_mutex_init(&m->lock, NULL)) {

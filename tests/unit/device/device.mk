@@ -62,8 +62,7 @@ test_device_moving_LIBS := $(DEVICE_LIBS)
 ifneq ($(CUDA_INC),)
 UNIT_TESTS += test_cuda_print test_cuda_slabs test_cuda_move test_cuda_saved
 CUDA_STAND_IN := $(B)/tests/unit/device/cuda/cuda_stand_in.o
-test_cuda_slabs_OBJS := $(addprefix $(B)/qcu-device/backend/cuda/,be_cuda_mem.o be_cuda_slabs.o be_cuda_kept.o be_cuda_plot.o) \
-	$(B)/qcu-device/backend/cuda/be_cuda_move.o $(addprefix $(B)/qcu-device/backend/cuda/saved/,be_cuda_saved.o) \
+test_cuda_slabs_OBJS := $(addprefix $(B)/qcu-device/backend/cuda/,be_cuda_mem.o be_cuda_slabs.o be_cuda_kept.o be_cuda_plot.o be_cuda_move.o be_cuda_saved.o) \
 	$(B)/qcu-device/backend/pass.o $(B)/qcu-device/base/sorted.o $(CUDA_STAND_IN)
 test_cuda_move_OBJS := $(test_cuda_slabs_OBJS)
 test_cuda_saved_OBJS := $(test_cuda_slabs_OBJS)

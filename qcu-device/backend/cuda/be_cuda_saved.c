@@ -6,7 +6,6 @@
  * addresses as a rule: so they are compared, and a difference is an error.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "qcu-device/backend/cuda/be_cuda.h"
 #include "qcu-device/backend/image.h"
@@ -71,62 +70,7 @@ bool cu_mem_block(struct be *be, uint64_t addr, struct be_wanted *block)
 	return found;
 }
 
-/* What the driver maps may still have what this process had there before. */
-static int clear_memory(struct be *be, const struct cu_range *r)
-{
-	int ret = CU(be, cudaMemset, (void *)(uintptr_t)r->addr, 0, r->size);
-
-	return ret ? ret : CU(be, cudaDeviceSynchronize);
-}
-
-int cu_mem_wanted(struct be *be, unsigned int dev, uint64_t size, struct cu_range *r)
-{
-	const struct be_wanted *w = be->wanted;
-	int ret;
-
-	if (!be->wanted_count || w->dev != dev || !w->addr)
-		return QCU_ERR_MemoryAllocation;
-	/* Memory that was freed may still be kept there. */
-	(void)cu_kept_drop(be, dev);
-	r->addr = w->addr;
-	if (be->wanted_count > 1) {
-		ret = cu_slab_at(be, w + 1, r);
-	} else {
-		r->charged = cu_units(size);
-		if (!cu_charge(be, dev, r->charged))
-			return QCU_ERR_MemoryAllocation;
-		ret = cu_plot_at(be, dev, size, w->addr);
-		if (ret)
-			cu_uncharge(be, dev, r->charged);
-	}
-	be->wanted_count = 0;
-	if (!ret)
-		ret = clear_memory(be, r);
-	else
-		return ret;
-	if (ret && r->slab)
-		(void)cu_slab_free(be, r);
-	else if (ret)
-		(void)cu_plot_free(be, r->addr);
-	if (ret)
-		cu_uncharge(be, dev, r->charged);
-	return ret;
-}
-
 /* ---- variables ---- */
-
-int cu_module_want(struct be *be, struct be_module *m)
-{
-	if (!be->wanting)
-		return QCU_ERR_Success;
-	m->wanted = calloc(be->wanted_count + 1, sizeof(*m->wanted));
-	if (!m->wanted)
-		return QCU_ERR_MemoryAllocation;
-	if (be->wanted_count)
-		memcpy(m->wanted, be->wanted, be->wanted_count * sizeof(*m->wanted));
-	m->wanted_count = be->wanted_count;
-	return QCU_ERR_Success;
-}
 
 /* The module's variables on one device, from number `count` on. Returns how many there are then. */
 static size_t find_variables(struct be *be, struct be_module *m, unsigned int dev,
