@@ -35,6 +35,7 @@ enum kept_does {
 	KEPT_ENDS_RANGE,  /* all maps in this range, and the page if it is there */
 	KEPT_ENDS_THREAD, /* the default streams of a thread */
 	KEPT_RESETS,	  /* ends what a device has */
+	KEPT_LIBRARY,	  /* makes or ends an object of a library, or neither */
 };
 
 /*

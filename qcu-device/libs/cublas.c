@@ -6,6 +6,7 @@ const struct lib_kind lib_cublas_kinds[QCU_LIB_KINDS] = {
 	[QCU_LIB_CUBLAS_HANDLE] =
 		{
 			.numbered = true,
+			.bare = true,
 			.create = "cublasCreate_v2",
 			.destroy = "cublasDestroy_v2",
 			.stream = "cublasSetStream_v2",

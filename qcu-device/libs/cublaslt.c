@@ -35,6 +35,7 @@ const char *const lib_cublaslt_helpers[LIB_HELPERS] = {
 const struct lib_kind lib_cublaslt_kinds[QCU_LIB_KINDS] = {
 	[QCU_LIB_CUBLASLT_HANDLE] =
 		{
+			.bare = true,
 			.create = "cublasLtCreate",
 			.destroy = "cublasLtDestroy",
 			.numbered = true,

@@ -18,6 +18,7 @@ const struct lib_kind lib_cudnn_kinds[QCU_LIB_KINDS] = {
 	[QCU_LIB_CUDNN_HANDLE] =
 		{
 			.numbered = true,
+			.bare = true,
 			.create = "cudnnCreate",
 			.destroy = "cudnnDestroy",
 			.stream = "cudnnSetStream",

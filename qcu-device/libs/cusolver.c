@@ -9,6 +9,7 @@ const struct lib_kind lib_cusolver_kinds[QCU_LIB_KINDS] = {
 	[QCU_LIB_CUSOLVER_DN] =
 		{
 			.numbered = true,
+			.bare = true,
 			.create = "cusolverDnCreate",
 			.destroy = "cusolverDnDestroy",
 			.stream = "cusolverDnSetStream",
@@ -16,6 +17,7 @@ const struct lib_kind lib_cusolver_kinds[QCU_LIB_KINDS] = {
 	[QCU_LIB_CUSOLVER_SP] =
 		{
 			.numbered = true,
+			.bare = true,
 			.create = "cusolverSpCreate",
 			.destroy = "cusolverSpDestroy",
 			.stream = "cusolverSpSetStream",

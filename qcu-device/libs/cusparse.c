@@ -15,6 +15,7 @@ const struct lib_kind lib_cusparse_kinds[QCU_LIB_KINDS] = {
 	[QCU_LIB_CUSPARSE_HANDLE] =
 		{
 			.numbered = true,
+			.bare = true,
 			.create = "cusparseCreate",
 			.destroy = "cusparseDestroy",
 			.stream = "cusparseSetStream",

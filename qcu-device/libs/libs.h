@@ -30,7 +30,10 @@ struct lib_function {
 struct lib_library;
 struct lib_kind {
 	const char *create, *destroy;
-	bool numbered;		      /* the guest makes and ends it with CREATE and DESTROY */
+	bool numbered; /* the guest makes and ends it with CREATE and DESTROY */
+	/* What the program has set comes with each call, and it has nothing else: CREATE makes it
+	 * again. */
+	bool bare;
 	const char *stream;	      /* sets its stream */
 	const char *mode;	      /* sets where scalars are: 0 the host's memory, 1 the GPU's */
 	const struct lib_library *of; /* whose functions set something in it; NULL: this one's */
@@ -202,6 +205,8 @@ void *lib_symbol(struct mirror *m, struct lib_loaded *l, uint16_t function);
 /* For mirror.c: an object's last reference is gone; all objects have ended. */
 void lib_object_end(struct mirror *m, struct handle *h);
 void lib_unload(struct mirror *m);
+/* For save.c: NULL, or the library of an object that CREATE does not make again as it is. */
+const char *lib_unsaved(struct mirror *m, const struct handle *h);
 /* For mirror.c: a call in a graph, as graph_call of struct mirror. */
 int lib_graph_call(void *graph_call, void *stream);
 

@@ -147,6 +147,16 @@ void lib_object_end(struct mirror *m, struct handle *h)
 	free(o);
 }
 
+const char *lib_unsaved(struct mirror *m, const struct handle *h)
+{
+	const struct lib_object *o = h->library;
+
+	if (!o->lib->kinds[o->kind].bare || o->use_count || o->own || o->prepared)
+		return o->lib->name;
+	/* As with the algorithms of cuBLASLt: it takes only those that it has made itself. */
+	return lib_with_own(m);
+}
+
 bool lib_make_settings(struct lib_call *c, void **native, uint32_t kind, const uint8_t *at,
 		       const uint8_t *end)
 {

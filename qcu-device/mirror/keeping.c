@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "include/qculib.h"
 #include "qcu-device/mirror/keeping.h"
 
 #define FIELD_NONE    0xff
@@ -111,8 +112,10 @@ static struct kept_step *copy_command(struct call *c)
 	const struct mir_request *req = c->req;
 	uint8_t buffer = qcu_rule(c->cmd->op)->buffer;
 	size_t len = c->cmd->op == QCU_OP_MAP ? req->seg_count * sizeof(*req->segs)
-		     : buffer == QCU_BUFFER_MSG || buffer == QCU_BUFFER_IN ? c->cmd->buf.len
-									   : 0;
+		     : buffer == QCU_BUFFER_MSG || buffer == QCU_BUFFER_IN ||
+				     c->cmd->op == QCU_OP_LIB_ASK
+			     ? c->cmd->buf.len
+			     : 0;
 	struct kept_step *r = kept_step_new(len);
 
 	if (!r)
@@ -222,6 +225,38 @@ static void end_thread_streams(struct call *c)
 		kept_end(&c->m->kept, &name);
 }
 
+/*
+ * Of a library's object the command that created it. What the program sets in it comes with each
+ * call. The stream in which it was created may be gone.
+ */
+static void keep_library(struct call *c)
+{
+	const uint16_t function = c->cmd->lib_ask.function;
+	struct kept_name name = {.kind = HANDLE_LIBRARY};
+	struct kept_step *r;
+	uint64_t start[2]; /* a struct qcu_lib_head, and the object's number */
+	struct handle *h = NULL;
+
+	if (function != QCU_LIB_CREATE && function != QCU_LIB_DESTROY)
+		return;
+	if (c->cmd->buf.len < sizeof(start) || mir_buf_read(c, start, sizeof(start))) {
+		kept_lose(&c->m->kept);
+		return;
+	}
+	name.id = start[1];
+	if (name.id <= QCU_ID_MAX)
+		h = handles_get(&c->m->handles, HANDLE_LIBRARY, (uint32_t)name.id);
+	if (h && function == QCU_LIB_CREATE) {
+		r = copy_command(c);
+		if (r)
+			r->cmd.lib_ask.stream = QCU_STREAM_LEGACY;
+		kept_add(&c->m->kept, &name, r, true, NULL);
+	} else if (!h) {
+		kept_end(&c->m->kept, &name);
+	}
+	handles_put(&c->m->handles, h);
+}
+
 void mir_keep(struct call *c)
 {
 	const struct kept_rule *rule = &rules[c->cmd->op];
@@ -252,6 +287,9 @@ void mir_keep(struct call *c)
 		break;
 	case KEPT_RESETS:
 		kept_end_device(&c->m->kept, c->cmd->device);
+		break;
+	case KEPT_LIBRARY:
+		keep_library(c);
 		break;
 	case KEPT_NOTHING:
 		break;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "include/qculib.h"
 #include "qcu-device/mirror/dispatch.h"
 #include "qcu-device/mirror/keeping.h"
 #include "qcu-device/mirror/module_names.h"
@@ -84,6 +85,8 @@ static bool is_allowed(const struct archive_entry *e)
 
 	if (e->what == ARCHIVE_RECORDED)
 		return e->cmd.op == QCU_OP_EVENT_RECORD;
+	if (does == KEPT_LIBRARY)
+		return e->cmd.lib_ask.function == QCU_LIB_CREATE;
 	return does == KEPT_MAKES || does == KEPT_SETS || is_content(e->cmd.op);
 }
 
@@ -113,6 +116,7 @@ static bool prepare(struct restoring *r, const struct archive_entry *e, void *da
 		cmd->tid = RESTORING_THREAD;
 	switch (rule->buffer) {
 	case QCU_BUFFER_IN:
+	case QCU_BUFFER_OUT: /* of a library: its answer is written there */
 		r->seg = (struct qcu_seg){0, e->len};
 		r->req.segs = &r->seg;
 		r->req.seg_count = e->len != 0;
@@ -138,6 +142,21 @@ static bool is_same_answer(const struct qCUcmd *now, const struct qCUcmd *then)
 	       !memcmp(now->body + rule->in, then->body + rule->in, QCU_BODY - rule->in);
 }
 
+/* The answer stands behind the arguments. */
+static bool has_library_made(const uint8_t *data, size_t len)
+{
+	struct qcu_lib_answer answer;
+	struct qcu_lib_head head;
+
+	if (len < sizeof(head) + sizeof(answer))
+		return false;
+	memcpy(&head, data, sizeof(head));
+	if (head.args > len - sizeof(head) - sizeof(answer))
+		return false;
+	memcpy(&answer, data + sizeof(head) + head.args, sizeof(answer));
+	return !answer.status;
+}
+
 static bool carry_out(struct restoring *r, const struct archive_entry *e, void *data,
 		      const struct be_wanted *wanted)
 {
@@ -150,8 +169,8 @@ static bool carry_out(struct restoring *r, const struct archive_entry *e, void *
 	if (!prepare(r, e, data))
 		return refuse_archive(r, "entry %" PRIu64 ", %s, has data of another length",
 				      r->number, name);
-	/* Nobody knows where an array is. */
-	if (e->cmd.op == QCU_OP_ARRAY_CREATE)
+	/* Nobody knows where an array is, and what a library has. */
+	if (e->cmd.op == QCU_OP_ARRAY_CREATE || e->cmd.op == QCU_OP_LIB_ASK)
 		r->m->cfg.ops->want(r->m->be, NULL, 0);
 	else
 		r->m->cfg.ops->want(r->m->be, wanted ? wanted : &none, e->wanted);
@@ -165,6 +184,8 @@ static bool carry_out(struct restoring *r, const struct archive_entry *e, void *
 	if (r->req.cmd.status)
 		return refuse_archive(r, "%s cannot be done again: %s", name,
 				      mir_error_name(r->req.cmd.status));
+	if (e->cmd.op == QCU_OP_LIB_ASK && !has_library_made(data, e->len))
+		return refuse_archive(r, "a library does not make its object again");
 	return is_same_answer(&r->req.cmd, &e->cmd) ||
 	       refuse_archive(r, "%s has another answer than before", name);
 }
@@ -219,7 +240,7 @@ static bool restore_entry(struct restoring *r, const struct archive_entry *e, vo
 	switch (e->what) {
 	case ARCHIVE_COMMAND:
 		if (((is_content(e->cmd.op) && e->cmd.op != QCU_OP_HOST_REGISTER) ||
-		     e->cmd.op == QCU_OP_ARRAY_CREATE) &&
+		     e->cmd.op == QCU_OP_ARRAY_CREATE || e->cmd.op == QCU_OP_LIB_ASK) &&
 		    !settle_modules(r))
 			return false;
 		if (e->cmd.op == QCU_OP_MODULE_LOAD)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "qcu-device/libs/libs.h"
 #include "qcu-device/mirror/keeping.h"
 #include "qcu-device/mirror/save.h"
 #include "qcu-device/mirror/module_names.h"
@@ -20,10 +21,11 @@
 
 #define BIT(kind) (1u << (kind))
 /*
- * Objects with addresses that the program knows, and what needs no memory of the GPU. Arrays come
- * after them: they take what is left.
+ * Objects with addresses that the program knows, and what needs no memory of the GPU. Arrays and
+ * objects of libraries come after them: they take what is left.
  */
-#define FIRST_KINDS (BIT(KEPT_TEXTURE) - 1 - BIT(HANDLE_ARRAY) - BIT(HANDLE_GRAPH))
+#define FIRST_KINDS \
+	(BIT(KEPT_TEXTURE) - 1 - BIT(HANDLE_ARRAY) - BIT(HANDLE_GRAPH) - BIT(HANDLE_LIBRARY))
 
 struct saving {
 	struct mirror *m;
@@ -121,7 +123,10 @@ static bool is_handle_kept(struct saving *s, enum handle_kind kind, uint32_t id,
 {
 	const struct kept_name name = {.kind = kind, .id = id};
 	const struct kept_object *o = kept_find(&s->m->kept, &name);
+	const char *why;
 
+	if (kind == HANDLE_LIBRARY && (why = lib_unsaved(s->m, h)))
+		return refuse_saving(s, "it has an object of %s, whose state cannot be read", why);
 	if (!o || !o->made)
 		return refuse_saving(s, "it has %s", kind_name(kind));
 	if (kind == HANDLE_MODULE && !check_module(s, id))
@@ -129,8 +134,7 @@ static bool is_handle_kept(struct saving *s, enum handle_kind kind, uint32_t id,
 	if (h->shared)
 		return refuse_saving(s, "it shares %s with other processes", kind_name(kind));
 	if (kind == HANDLE_GRAPH) {
-		const char *why = save_graph_check(s->m, o, h);
-
+		why = save_graph_check(s->m, o, h);
 		return !why || refuse_saving(s, "it has %s", why);
 	}
 	return is_whole(s, o, kind_name(kind));
@@ -591,6 +595,6 @@ bool mir_save(struct mirror *m, int fd, unsigned int wait_ms, char *why, size_t 
 	       write_records(&s, BIT(KEPT_PAGE) | BIT(KEPT_SETTING)) &&
 	       write_records(&s, FIRST_KINDS) && write_contents(&s) &&
 	       write_records(&s, BIT(HANDLE_ARRAY)) && write_of_handles(&s, HANDLE_ARRAY) &&
-	       write_records(&s, BIT(KEPT_TEXTURE) | BIT(KEPT_SURFACE)) && write_graphs(&s) &&
-	       write_end(&s);
+	       write_records(&s, BIT(KEPT_TEXTURE) | BIT(KEPT_SURFACE)) &&
+	       write_records(&s, BIT(HANDLE_LIBRARY)) && write_graphs(&s) && write_end(&s);
 }
