@@ -28,6 +28,17 @@ need_root_folder() {
 	unshare --mount --pid --fork true 2>/dev/null || skip "there are no mount and process namespaces here"
 }
 
+# make_deb FOLDER ARGUMENT...: makes packages (make-deb) and copies them into FOLDER. A build has one folder for packages,
+# and tests may run side by side.
+make_deb() (
+	to=$1
+	shift
+	exec {guard}>"$build/deb.lock"
+	flock "$guard"
+	QCU_BUILD=$build DEBFULLNAME='The qCUDA authors' DEBEMAIL=qcuda@packages.debian.org \
+		"$root/scripts/deb/make-deb" "$@" >"$work/made" && xargs -a "$work/made" cp -t "$to"
+)
+
 # enter COMMAND...: runs COMMAND in the fresh machine, with an environment of its own and with $folders.
 enter() {
 	local v keep=()

@@ -36,13 +36,11 @@ main() {
 	newer_debian
 	for v in 0.1~old 0.1~test; do
 		step "making version $v"
-		QCU_BUILD=$build DEBFULLNAME='The qCUDA authors' DEBEMAIL=qcuda@packages.debian.org \
-			"$root/scripts/deb/make-deb" --version "$v" >"$work/made" || die "no packages"
 		mkdir -p "$new/root/packages/$v"
-		xargs -a "$work/made" cp -t "$new/root/packages/$v"
+		make_deb "$new/root/packages/$v" --version "$v" || die "no packages"
 	done
 	step "lintian"
-	xargs -a "$work/made" lintian --allow-root --fail-on error,warning || die "lintian is not content"
+	lintian --allow-root --fail-on error,warning "$new/root/packages/$v"/*.deb || die "lintian is not content"
 	enter /qcuda/tests/fresh/packages_inside.sh 2>&1 | tee "$work/log" || {
 		! grep 'Unable to fetch\|Temporary failure' "$work/log" >/dev/null || fail "$work/log" "not from the new machine"
 		die "not all went well"

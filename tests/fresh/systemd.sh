@@ -51,17 +51,16 @@ cuda=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
 
 # make_packages: the guest package, and a newer one for the upgrade.
 make_packages() {
-	local v made
+	local v
 	for v in 0.1~old $([ -n "$short" ] || echo 0.1~test); do
-		made=$(QCU_BUILD=$build DEBFULLNAME='The qCUDA authors' DEBEMAIL=qcuda@packages.debian.org \
-			"$root/scripts/deb/make-deb" --version "$v" --only qcuda-guest) || die "no package"
-		cp "$made" "$work/packages/"
+		make_deb "$work/packages" --version "$v" --only qcuda-guest || die "no package"
 	done
 }
 
-# make_images: OCI folders for podman in the guest. One has musl, as far as anybody looks.
+# make_images: OCI folders for podman in the guest. One has musl, as far as anybody looks. One has Python, NumPy and CuPy:
+# the guest would need minutes to unpack it, so podman does this in the Debian before it is a disk.
 make_images() {
-	local B=$build
+	local B=$build wheels
 	image_root "$work/image"
 	mkdir -p "$work"/musl/{bin,lib} "$work/share/images"
 	ln -s busybox "$work/musl/bin/sh"

@@ -35,7 +35,7 @@ need_systemd() {
 # use_host NAME SCRIPT SECONDS: makes the Debian $new with the host's packages, by `SCRIPT install`, and lets `SCRIPT use`
 # run in it under systemd. SCRIPT is a file below tests/fresh, and its last line says that all is well.
 use_host() {
-	local bare p made inside=/qcuda/tests/fresh/$2 archives
+	local bare p inside=/qcuda/tests/fresh/$2 archives
 	make_cache
 	archives=$cache/fresh/$1-$release
 	mkdir -p "$archives"
@@ -50,9 +50,7 @@ use_host() {
 	# The kernel alone takes xz 8 s of processors, gzip 3.
 	export DPKG_DEB_COMPRESSOR_TYPE=gzip
 	for p in qcuda-host qcuda-vm qcuda-qemu; do
-		made=$(QCU_BUILD=$build DEBFULLNAME='The qCUDA authors' DEBEMAIL=qcuda@packages.debian.org \
-			"$root/scripts/deb/make-deb" --version 0.1~test --only "$p") || die "no package $p"
-		cp "$made" "$work/packages/"
+		make_deb "$work/packages" --version 0.1~test --only "$p" || die "no package $p"
 	done
 	step "installing them"
 	enter "$inside" install >"$work/log" 2>&1 || fail "$work/log" "they cannot be installed"
