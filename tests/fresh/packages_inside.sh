@@ -95,14 +95,22 @@ must "no way back" "${get[@]}" --allow-downgrades $old/*.deb
 dkms status | grep '^qcuda/0.1~test' && bad "DKMS has the new one still"
 
 step "removing"
+# What the broker of a GPU and Slurm's prolog make.
+mkdir -p /run/qcuda/share /run/qcuda-jobs/n1-7 /var/lib/qcuda-jobs
+: >/var/log/qcuda-jobs.log
 must "they are not removed" apt-get -q -y remove "${ours[@]}"
 dkms status | grep '^qcuda' && bad "DKMS has it still"
 [ ! -e /usr/lib/qcuda ] || bad "files are left in /usr/lib/qcuda"
 [ "$(loader)" = /opt/toolkit/lib/libcudart.so.13 ] || bad "the toolkit is not found any more: $(loader)"
+
+[ -e /run/qcuda-jobs/n1-7 ] || bad "the folder of a job that runs is gone"
+[ -e /var/log/qcuda-jobs.log ] || bad "the accounts of jobs are gone before the purge"
+rmdir /run/qcuda-jobs/n1-7
 
 rm /etc/dkms/no-autoinstall
 step "purging"
 must "they are not purged" dpkg --purge "${ours[@]}"
 files >/tmp/after
 diff /tmp/before /tmp/after || bad "something was left, or was taken along"
+[ ! -e /var/log/qcuda-jobs.log ] || bad "the accounts of jobs are left"
 step "all is well"
