@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "qcu-device/base/complain.h"
+#include "qcu-device/front/front.h"
 #include "qcu-device/host/metrics.h"
 #include "qcu-device/host/vhost.h"
 #include "qcu-device/moving/dirty.h"
@@ -290,12 +291,44 @@ static void stop_queue(struct device *d, unsigned int queue)
 		vq->last_avail_idx = vq->shadow_avail_idx = (uint16_t)d->ring[queue].state->popped;
 }
 
+/* Why a message ends the connection before the library sees it; NULL: it does not. */
+static const char *reason_to_refuse(struct device *d, const VhostUserMsg *vmsg)
+{
+	uint64_t gpa;
+
+	/* The library reads the index of the used ring. */
+	if (vmsg->request == VHOST_USER_SET_VRING_ADDR &&
+	    !from_qemu(d, vmsg->payload.addr.used_user_addr, 2 * sizeof(uint16_t), &gpa))
+		return "a queue does not lie in the VM's memory";
+	return front_refuses(vmsg);
+}
+
+static bool end_if_refused(struct device *d, VhostUserMsg *vmsg)
+{
+	const char *why = reason_to_refuse(d, vmsg);
+
+	if (!why)
+		return false;
+	fprintf(stderr, "qcu-device: vhost-user: message %u is refused: %s\n", vmsg->request, why);
+	while (vmsg->fd_num)
+		close(vmsg->fds[--vmsg->fd_num]);
+	d->over = d->failed = true;
+	return true;
+}
+
 /* Returns 1 if the library need not do anything more about the message. */
 static int process_msg(VuDev *vu, VhostUserMsg *vmsg, int *do_reply)
 {
 	struct device *d = device_of(vu);
 	int rc;
 
+	/* Memory that no file backs is not even announced. */
+	if (vmsg->request == VHOST_USER_SET_VRING_ADDR && !d->ram.count)
+		complain("the VM's memory is not shared with this process: QEMU needs "
+			 "-object memory-backend-memfd,id=ram,size=SIZE,share=on "
+			 "and -machine memory-backend=ram");
+	if (end_if_refused(d, vmsg))
+		return 1;
 	switch (vmsg->request) {
 	case VHOST_USER_NONE: /* read_msg() has seen the end of the connection */
 		return 1;
@@ -334,13 +367,6 @@ static int process_msg(VuDev *vu, VhostUserMsg *vmsg, int *do_reply)
 		rc = ramfiles_note(&d->ram, vmsg);
 		if (rc)
 			complain("the VM's memory is not usable: %s", strerror(-rc));
-		return 0;
-	case VHOST_USER_SET_VRING_ADDR:
-		/* Memory that no file backs is not even announced. The library gives up. */
-		if (!d->ram.count)
-			complain("the VM's memory is not shared with this process: QEMU needs "
-				 "-object memory-backend-memfd,id=ram,size=SIZE,share=on "
-				 "and -machine memory-backend=ram");
 		return 0;
 	case VHOST_USER_SET_VRING_CALL:
 		sessions_new_call_fd(d, vmsg->payload.u64 & VHOST_USER_VRING_IDX_MASK,

@@ -59,6 +59,9 @@ test_device_vhost_LIBS := $(DEVICE_LIBS)
 UNIT_TESTS += test_device_moving
 test_device_moving_OBJS = $(test_device_vhost_OBJS)
 test_device_moving_LIBS := $(DEVICE_LIBS)
+UNIT_TESTS += test_device_front
+test_device_front_OBJS = $(test_device_vhost_OBJS)
+test_device_front_LIBS := $(DEVICE_LIBS)
 ifneq ($(CUDA_INC),)
 UNIT_TESTS += test_cuda_print test_cuda_slabs test_cuda_move test_cuda_saved
 CUDA_STAND_IN := $(B)/tests/unit/device/cuda/cuda_stand_in.o
