@@ -60,15 +60,21 @@ static uint64_t count_away(const struct swap_gpu *g)
 	return g->m->cfg.ops->mem_away(g->m->be, g->device);
 }
 
+/* What the backend counts: on the GPU, or with what is away. */
+static uint64_t count_taken(const struct swap_gpu *g)
+{
+	return atomic_load(g->m->cfg.ops->memory ? &g->held
+						 : &g->m->budget.usage->memory[g->device]);
+}
+
 static uint64_t count_held(const struct swap_gpu *g)
 {
-	uint64_t all, away;
+	uint64_t taken = count_taken(g), away;
 
 	if (g->m->cfg.ops->memory)
-		return atomic_load(&g->held);
-	all = atomic_load(&g->m->budget.usage->memory[g->device]);
+		return taken;
 	away = count_away(g);
-	return all > away ? all - away : 0;
+	return taken > away ? taken - away : 0;
 }
 
 bool mir_swap_resident(void *mirror, unsigned int device, int64_t bytes)
@@ -104,8 +110,16 @@ void mir_swap_tell(struct swap_gpu *g)
 	if (!has_broker(g))
 		return;
 	pthread_mutex_lock(&g->tell);
+	/* Whoever changes it from now on tells it again. */
+	atomic_store(&g->told, count_taken(g));
 	tell_claims(g, atomic_load(&g->asking) ? atomic_load(&g->granted) : count_held(g));
 	pthread_mutex_unlock(&g->tell);
+}
+
+void mir_swap_tell_change(struct swap_gpu *g)
+{
+	if (count_taken(g) != atomic_load(&g->told))
+		mir_swap_tell(g);
 }
 
 /* Granted, and not taken yet. */

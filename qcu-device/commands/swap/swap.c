@@ -297,8 +297,12 @@ bool mir_swap_make_room(struct call *c, struct swap_wait *w)
 
 void mir_swap_done(struct call *c, struct swap_wait *w)
 {
-	if (w->asking)
-		atomic_fetch_sub(&c->m->swap->gpu[w->device].asking, 1);
-	if (c->cmd->device < c->m->swap->gpus)
-		mir_swap_tell(&c->m->swap->gpu[c->cmd->device]);
+	struct swap *s = c->m->swap;
+
+	if (w->asking) {
+		atomic_fetch_sub(&s->gpu[w->device].asking, 1);
+		mir_swap_tell(&s->gpu[w->device]);
+	}
+	if (c->cmd->device < s->gpus)
+		mir_swap_tell_change(&s->gpu[c->cmd->device]);
 }

@@ -24,8 +24,9 @@ struct swap_gpu {
 	bool running;
 	/* Bytes on the GPU, if the backend counts them; and how many it may have there. */
 	_Atomic uint64_t held, granted;
-	pthread_mutex_t ask;  /* one request at a time */
-	pthread_mutex_t tell; /* protects `granted` and what the broker is told */
+	_Atomic uint64_t told; /* what had been taken when the broker was told last */
+	pthread_mutex_t ask;   /* one request at a time */
+	pthread_mutex_t tell;  /* protects `granted` and what the broker is told */
 	/* Commands that have asked and have not taken yet. Until then nothing that was granted goes
 	 * back. */
 	atomic_uint asking;
@@ -95,6 +96,8 @@ void *mir_swap_serve(void *gpu);
 bool mir_swap_resident(void *mirror, unsigned int device, int64_t bytes);
 /* Tells the broker how much memory the session has on this GPU. */
 void mir_swap_tell(struct swap_gpu *g);
+/* The same after a command, if it has changed that. What is away, its movers tell. */
+void mir_swap_tell_change(struct swap_gpu *g);
 /* Is so much more granted, or need it not be? */
 bool mir_swap_fits(struct swap_gpu *g, uint64_t bytes);
 /* Asks the broker for so much room, and waits for the answer. False: there is none. What is granted
