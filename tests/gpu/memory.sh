@@ -95,7 +95,7 @@ vm_program() {
 
 # turns_of PROGRAM PART MS TURNS: two programs with PART tenths each, in turns of MS.
 turns_of() {
-	local program=$1 each=$((mib * $2 / 10)) holder rc=0 who memory=()
+	local program=$1 each=$((mib * $2 / 10)) holder rc=0 who pid=() memory=()
 	share=$work/$1.$2.$3 folder=$work/$1.$2.$3.share
 	mkdir "$share" "$folder"
 	cp "$root/build/tests/loopback/turner" "$share/"
@@ -105,24 +105,24 @@ turns_of() {
 		begin "$device/qcu-share" --folder "$folder" --gpu soft "${memory[@]}"
 	fi
 	for who in 0 1; do
-		"$program" $who $each $mib "$3" "$4" >"$share.$who.out" 2>&1 &
+		"$program" $who "$each" "$mib" "$3" "$4" >"$share.$who.out" 2>&1 &
+		pid+=($!)
 		started+=($!)
-		eval "program$who=$!"
 	done
 	for who in 0 1; do
-		wait_for $((1 + who)) $((program$who)) || rc=1
+		wait_for $((1 + who)) "${pid[who]}" || rc=1
 	done
 	if [ $rc = 0 ] && [ "$gpu" = cuda ]; then
-		env -u QCU_LOOPBACK_BACKEND LD_LIBRARY_PATH="$native" "$share/turner" "$share/turns" hold $mib >"$share.hold.out" 2>&1 &
+		env -u QCU_LOOPBACK_BACKEND LD_LIBRARY_PATH="$native" "$share/turner" "$share/turns" hold "$mib" >"$share.hold.out" 2>&1 &
 		holder=$!
-		started+=($holder)
-		wait_for 4 $holder || rc=1
+		started+=("$holder")
+		wait_for 4 "$holder" || rc=1
 	fi
 	# GO
 	printf '\1' | dd of="$share/turns" bs=1 seek=24 conv=notrunc status=none
-	[ $rc = 0 ] || kill $((program0)) $((program1))
+	[ $rc = 0 ] || kill "${pid[@]}"
 	for who in 0 1; do
-		wait $((program$who)) || rc=1
+		wait "${pid[who]}" || rc=1
 	done
 	"$device/qcu-share" --folder "$folder" --gpu soft --status 2>/dev/null | sed 's/^/	/'
 	[ -z "${holder:-}" ] || kill "$holder"
