@@ -283,7 +283,7 @@ $(if $(SAN),,$(foreach t,$(filter $(LOOPBACK_PROGRAMS),$(NCCL_PROGRAMS)),$(forea
 $(if $(SAN),,$(foreach t,$(filter-out nccl_far,$(filter $(LOOPBACK_PROGRAMS),$(NCCL_PROGRAMS))),loopback guest/$(t)-tcp test env NCCL_P2P_DISABLE=1 QCU_LOOPBACK_GPUS=3 $(B)/tests/guest/$(t);))
 $(if $(findstring thread,$(SAN)),loopback guest/managed_moves-threads test $(B)/tests/guest/managed_moves threads;)
 $(if $(SAN),,$(foreach t,weights alone stops broker_dies strangers forged programs many,loopback share/$(t) test python3 tests/loopback/share/shares.py $(B) $(t);))
-$(if $(SAN),,$(foreach t,idle guaranteed turns odd killed forged steps,loopback share/memory_$(t) test python3 tests/loopback/share/memory.py $(B) $(t);))
+$(if $(SAN),,$(foreach t,idle guaranteed turns odd real killed forged steps,loopback share/memory_$(t) test python3 tests/loopback/share/memory.py $(B) $(t);))
 $(if $(SAN),,loopback share/memory_full nightly python3 tests/loopback/share/memory.py $(B) full;)
 $(if $(SAN),,loopback share/memory_steps_long nightly env QCU_MEMORY_STEPS=500 python3 tests/loopback/share/memory.py $(B) steps;)
 $(foreach t,vector_add array_copies async_copies mem_semantics graph_memory,$(if $(filter $(t),$(LOOPBACK_PROGRAMS)),loopback guest/$(t)-evicted test env QCU_LOOPBACK_EVICT=20 $(B)/tests/guest/$(t);))

@@ -393,7 +393,7 @@ struct share_options {
 };
 
 /* A broker serves one GPU, and is found by the GPU's name. Returns the number of GPUs. */
-static unsigned int name_gpus(const struct device_options *opt, char (*name)[KEEPER_GPU_NAME])
+static unsigned int name_gpus(const struct device_options *opt, struct keeper_gpu *gpu)
 {
 	const struct jail_gpus *g = &opt->jail.gpus;
 	unsigned int n = opt->plugin ? g->devices : opt->be.gpus ? opt->be.gpus : 1, i;
@@ -402,15 +402,17 @@ static unsigned int name_gpus(const struct device_options *opt, char (*name)[KEE
 		n = TURNS_GPUS;
 	for (i = 0; i < n; i++) {
 		const unsigned char *u = g->uuid[i];
+		char *name = gpu[i].name;
 
 		if (opt->plugin)
-			snprintf(name[i], KEEPER_GPU_NAME,
+			snprintf(name, KEEPER_GPU_NAME,
 				 "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-"
 				 "%02x%02x%02x%02x%02x%02x",
 				 u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10],
 				 u[11], u[12], u[13], u[14], u[15]);
 		else
-			snprintf(name[i], KEEPER_GPU_NAME, i ? "soft%u" : "soft", i);
+			snprintf(name, KEEPER_GPU_NAME, i ? "soft%u" : "soft", i);
+		gpu[i].memory = opt->plugin ? g->memory[i] : 0;
 	}
 	return n;
 }
@@ -433,7 +435,7 @@ static const char *find_share_program(void)
 /* A VM that asks for nothing is unknown to the broker. */
 static void begin_sharing(struct device_options *opt, struct share_options *so, const char *name)
 {
-	static char gpu[TURNS_GPUS][KEEPER_GPU_NAME];
+	static struct keeper_gpu gpu[TURNS_GPUS];
 	const char *why, *program = find_share_program();
 	bool none = so->folder && !strcmp(so->folder, "none");
 

@@ -154,6 +154,7 @@ static bool reads_everything(const struct be_ops *ops, struct jail_gpus *gpus)
 		yes |= desc.attr[PAGEABLE_MEMORY_ACCESS];
 		if (i < JAIL_GPUS) {
 			memcpy(gpus->uuid[i], desc.uuid, sizeof(gpus->uuid[i]));
+			gpus->memory[i] = desc.total_mem;
 			gpus->devices = i + 1;
 		}
 		gpus->known &= add_gpu(gpus, &desc);

@@ -11,6 +11,7 @@
 #define QCU_JAIL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /*
@@ -28,6 +29,7 @@ struct jail_gpus {
 	bool split[JAIL_GPUS]; /* the VM has a part of it (MIG) */
 	unsigned int devices;  /* as programs count them, at most JAIL_GPUS */
 	unsigned char uuid[JAIL_GPUS][16];
+	uint64_t memory[JAIL_GPUS]; /* bytes */
 };
 
 struct jail {

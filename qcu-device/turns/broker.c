@@ -386,6 +386,31 @@ static bool map_pages(struct connection *c, const struct turns_hello *h, const i
 	return false;
 }
 
+/* For the operator. */
+static void tell_refusal(int sock, const struct turns_hello *h)
+{
+	char text[TURNS_WHY];
+	uint64_t all, left = room_left(&broker.room, h->memory, &all);
+
+	if (all)
+		snprintf(text, sizeof(text),
+			 "%s: --resident %llu MiB is more than is left: the GPU has %llu MiB, and "
+			 "other VMs are guaranteed %llu of them",
+			 h->name, (unsigned long long)h->resident >> 20,
+			 (unsigned long long)all >> 20, (unsigned long long)(all - left) >> 20);
+	else
+		snprintf(text, sizeof(text), "%s: --resident is more than a GPU can have", h->name);
+	(void)!send(sock, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static bool add_to_room(unsigned int vm, int sock, const struct turns_hello *h)
+{
+	if (room_add(&broker.room, vm, h->moves, h->resident, h->memory))
+		return true;
+	tell_refusal(sock, h);
+	return false;
+}
+
 /* The new connection becomes a VM. False: it may not. */
 static bool add_vm(unsigned int from, const struct turns_hello *h, const int *fd)
 {
@@ -397,7 +422,7 @@ static bool add_vm(unsigned int from, const struct turns_hello *h, const int *fd
 	i = turns_add(&broker.turns, h->weight, h->max, h->interactive);
 	c.bell = fd[2];
 	strcpy(c.name, h->name);
-	if (i == TURNS_NONE || !room_add(&broker.room, i, h->moves, h->resident) ||
+	if (i == TURNS_NONE || !add_to_room(i, c.sock, h) ||
 	    !watch_fd(EPOLL_CTL_ADD, c.bell, BELL, i, true) ||
 	    !watch_fd(EPOLL_CTL_MOD, c.sock, SOCKET, i, false)) {
 		if (i != TURNS_NONE) {

@@ -22,12 +22,15 @@
 
 #define RETRY_MS 200 /* how often a broker that is gone is looked for */
 #define START_IN 5   /* one is started at every so manyth look */
+#define WAIT_MS	 50
+#define WAITS	 100 /* for answers, when the VM begins */
 
 struct kept_vm {
 	struct turns_hello hello;
 	const char *folder, *program;
-	char gpu[TURNS_GPUS][KEEPER_GPU_NAME];
+	struct keeper_gpu gpu[TURNS_GPUS];
 	unsigned int gpus;
+	int told;    /* a broker's refusal goes there */
 	int file[3]; /* what the brokers get */
 	int sock[TURNS_GPUS];
 	unsigned int looks[TURNS_GPUS];
@@ -111,14 +114,14 @@ static void start_broker(const struct kept_vm *p, unsigned int gpu)
 		_exit(1);
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
-	execl(p->program, "qcu-share", "--folder", p->folder, "--gpu", p->gpu[gpu], "--idle", "30",
-	      (char *)NULL);
+	execl(p->program, "qcu-share", "--folder", p->folder, "--gpu", p->gpu[gpu].name, "--idle",
+	      "30", (char *)NULL);
 	_exit(1);
 }
 
 static void find_broker(struct kept_vm *p, unsigned int gpu)
 {
-	int sock = turns_connect(p->folder, p->gpu[gpu]);
+	int sock = turns_connect(p->folder, p->gpu[gpu].name);
 
 	if (sock < 0) {
 		if (p->program && p->looks[gpu]++ % START_IN == 0)
@@ -127,10 +130,24 @@ static void find_broker(struct kept_vm *p, unsigned int gpu)
 	}
 	p->looks[gpu] = 0;
 	p->hello.gpu = gpu;
+	p->hello.memory = p->gpu[gpu].memory;
 	if (say_hello(sock, &p->hello, p->file))
 		p->sock[gpu] = sock;
 	else
 		close(sock);
+}
+
+/* It is gone, or does not want us. Then it may have said why. */
+static void lose_broker(struct kept_vm *p, unsigned int gpu)
+{
+	char why[TURNS_WHY];
+	ssize_t n = recv(p->sock[gpu], why, sizeof(why), MSG_DONTWAIT);
+
+	if (n > 0)
+		(void)!write(p->told, why, (size_t)n);
+	close(p->sock[gpu]);
+	p->sock[gpu] = -1;
+	free_orders(&p->orders[gpu]);
 }
 
 /* Keeps these files, from number 3 on, and closes all others. */
@@ -147,12 +164,12 @@ static void keep_files(int **fd, unsigned int n)
 
 static void __attribute__((noreturn)) live_as_keeper(struct kept_vm *p, int life)
 {
-	int *files[] = {&p->file[0], &p->file[1], &p->file[2], &life};
+	int *files[] = {&p->file[0], &p->file[1], &p->file[2], &life, &p->told};
 	struct pollfd fd[TURNS_GPUS + 1];
 	bool missing;
 	unsigned int i;
 
-	keep_files(files, 4);
+	keep_files(files, 5);
 
 	prctl(PR_SET_NAME, "qcu-keeper");
 	prctl(PR_SET_DUMPABLE, 0);
@@ -172,13 +189,10 @@ static void __attribute__((noreturn)) live_as_keeper(struct kept_vm *p, int life
 			continue;
 		if (fd[i].revents)
 			_exit(0);
-		/* A broker says nothing: it is gone, or does not want us. */
 		for (i = 0; i < p->gpus; i++) {
 			if (p->sock[i] < 0 || !fd[i].revents)
 				continue;
-			close(p->sock[i]);
-			p->sock[i] = -1;
-			free_orders(&p->orders[i]);
+			lose_broker(p, i);
 			usleep(RETRY_MS * 100);
 		}
 	}
@@ -205,11 +219,34 @@ static int open_for_reading(int fd)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
+/* Until each broker has looked at this VM, or one has refused it. Returns why, or NULL. */
+static const char *wait_for_brokers(const struct turns_orders *o, unsigned int gpus, int told)
+{
+	static char why[TURNS_WHY + 1];
+	struct pollfd fd = {.fd = told, .events = POLLIN};
+	unsigned int waits, i;
+	ssize_t n;
+
+	for (waits = 0; waits < WAITS; waits++) {
+		for (i = 0; i < gpus && atomic_load(&o[i].looks); i++)
+			;
+		if (i == gpus)
+			return NULL;
+		if (poll(&fd, 1, WAIT_MS) <= 0)
+			continue;
+		n = read(told, why, TURNS_WHY);
+		why[n > 0 ? n : 0] = '\0';
+		return n > 0 ? why : "the keeper has ended";
+	}
+	/* It hears of a broker that comes later. */
+	return NULL;
+}
+
 const char *keeper_start(struct keeper *k, const struct turns_hello *hello, const char *folder,
-			 const char (*gpu)[KEEPER_GPU_NAME], unsigned int gpus, const char *program)
+			 const struct keeper_gpu *gpu, unsigned int gpus, const char *program)
 {
 	static struct kept_vm p;
-	int life[2] = {-1, -1};
+	int life[2] = {-1, -1}, told[2] = {-1, -1};
 	const char *why = NULL;
 	unsigned int i;
 	pid_t pid = -1;
@@ -217,7 +254,7 @@ const char *keeper_start(struct keeper *k, const struct turns_hello *hello, cons
 
 	p = (struct kept_vm){.hello = *hello, .folder = folder, .program = program, .gpus = gpus};
 	for (i = 0; i < gpus; i++) {
-		memcpy(p.gpu[i], gpu[i], sizeof(p.gpu[i]));
+		p.gpu[i] = gpu[i];
 		p.sock[i] = -1;
 	}
 	*k = (struct keeper){.orders = -1, .reports = -1, .bell = -1, .life = -1};
@@ -230,13 +267,18 @@ const char *keeper_start(struct keeper *k, const struct turns_hello *hello, cons
 				      p.file[0], 0);
 	p.orders = orders;
 	if (orders != MAP_FAILED && k->orders >= 0 && k->reports >= 0 && k->bell >= 0 &&
-	    !pipe2(life, O_CLOEXEC)) {
+	    !pipe2(life, O_CLOEXEC) && !pipe2(told, O_CLOEXEC)) {
+		p.told = told[1];
 		pid = _Fork();
 		if (!pid)
 			live_as_keeper(&p, life[0]);
 	}
 	if (pid < 0)
 		why = strerror(errno);
+	close(told[1]);
+	if (!why && hello->resident)
+		why = wait_for_brokers(p.orders, gpus, told[0]);
+	close(told[0]);
 	if (orders != MAP_FAILED)
 		munmap(orders, TURNS_ORDERS_BYTES);
 	close(p.file[0]);

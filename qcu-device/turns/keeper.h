@@ -14,6 +14,11 @@
 
 #define KEEPER_GPU_NAME 64u
 
+struct keeper_gpu {
+	char name[KEEPER_GPU_NAME];
+	uint64_t memory; /* bytes; 0: not known */
+};
+
 struct keeper {
 	bool on;
 	unsigned int gpus;
@@ -24,13 +29,13 @@ struct keeper {
 };
 
 /*
- * `hello` is what to announce; its `gpu` does not matter. The brokers' sockets lie in `folder`, by
- * the names of the GPUs. program: a qcu-share to start; NULL: none. Returns why there is no keeper,
- * or NULL.
+ * `hello` is what to announce; its `gpu` and `memory` do not matter. The brokers' sockets lie in
+ * `folder`, by the names of the GPUs. program: a qcu-share to start; NULL: none. Returns why there
+ * is no keeper, or NULL. A VM that wants a guarantee waits for the brokers' answers: one may refuse
+ * it.
  */
 const char *keeper_start(struct keeper *k, const struct turns_hello *hello, const char *folder,
-			 const char (*gpu)[KEEPER_GPU_NAME], unsigned int gpus,
-			 const char *program);
+			 const struct keeper_gpu *gpu, unsigned int gpus, const char *program);
 
 /* Maps the files as a mirror has them. False: no memory. */
 bool turns_map(struct turns_view *v, unsigned int gpus, int orders, int reports, int bell);

@@ -107,10 +107,12 @@ static inline struct turns_report *turns_report(const struct turns_view *v, unsi
 /*
  * The only message from a keeper to the broker, on a socket of type SOCK_SEQPACKET. Three files
  * come with it: orders, reports, and the bell, an eventfd. The broker closes the socket of who
- * sends anything else.
+ * sends anything else. It answers only if it refuses the VM, with a line of at most TURNS_WHY bytes
+ * that says why.
  */
 #define TURNS_MAGIC   0x71637531u
-#define TURNS_VERSION 2u
+#define TURNS_VERSION 3u
+#define TURNS_WHY     256u
 #define TURNS_NAME    64u
 
 struct turns_hello {
@@ -121,6 +123,7 @@ struct turns_hello {
 	uint32_t moves; /* its memory can leave */
 	uint32_t rsvd;
 	uint64_t resident;     /* bytes that it always may have on the GPU */
+	uint64_t memory;       /* bytes of the GPU; 0: not known */
 	char name[TURNS_NAME]; /* of the VM, NUL at its end */
 };
 

@@ -23,11 +23,29 @@ static uint64_t count_guaranteed(const struct room *r)
 	return sum;
 }
 
-bool room_add(struct room *r, unsigned int vm, bool moves, uint64_t resident)
+/* The least of what VMs have found, if they differ. */
+uint64_t room_left(const struct room *r, uint64_t memory, uint64_t *all)
 {
-	if (resident > ROOM_BYTES_MAX || (r->memory && resident > r->memory - count_guaranteed(r)))
+	uint64_t guaranteed = count_guaranteed(r), least = memory ? memory : UINT64_MAX;
+	unsigned int i;
+
+	for (i = 0; i < r->top; i++)
+		if (r->vm[i].memory && r->vm[i].memory < least)
+			least = r->vm[i].memory;
+	if (r->memory && r->memory < least)
+		least = r->memory;
+	*all = least == UINT64_MAX ? 0 : least;
+	return *all > guaranteed ? *all - guaranteed : 0;
+}
+
+bool room_add(struct room *r, unsigned int vm, bool moves, uint64_t resident, uint64_t memory)
+{
+	uint64_t all, left = room_left(r, memory, &all);
+
+	if (resident > ROOM_BYTES_MAX || (all && resident > left))
 		return false;
 	memset(&r->vm[vm], 0, sizeof(r->vm[vm]));
+	r->vm[vm].memory = memory;
 	r->vm[vm].moves = moves;
 	r->vm[vm].resident = resident;
 	if (vm >= r->top)
@@ -38,7 +56,7 @@ bool room_add(struct room *r, unsigned int vm, bool moves, uint64_t resident)
 void room_remove(struct room *r, unsigned int vm)
 {
 	memset(&r->vm[vm], 0, sizeof(r->vm[vm]));
-	while (r->top && !r->vm[r->top - 1].moves)
+	while (r->top && !r->vm[r->top - 1].moves && !r->vm[r->top - 1].memory)
 		r->top--;
 }
 

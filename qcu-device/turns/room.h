@@ -73,11 +73,12 @@ struct room_program {
 struct room_vm {
 	bool moves;	   /* its memory can leave */
 	uint64_t resident; /* bytes that it is guaranteed */
+	uint64_t memory;   /* of the GPU, as the VM has found it; 0: not known */
 	struct room_program program[ROOM_PROGRAMS];
 };
 
 struct room {
-	uint64_t memory; /* of the GPU; 0: not known, and programs ask only when it is full */
+	uint64_t memory; /* of the GPU; 0: programs ask only when it is full */
 	uint64_t rate;	 /* bytes a second that have left */
 	uint64_t now_ns, looked_ns;
 	bool waits; /* a request or an order is open */
@@ -86,8 +87,13 @@ struct room {
 };
 
 void room_init(struct room *r, uint64_t memory);
-/* False: what is guaranteed would be more than there is. */
-bool room_add(struct room *r, unsigned int vm, bool moves, uint64_t resident);
+/*
+ * memory: of the GPU, as the VM has found it; 0: not known. False: what is guaranteed would be more
+ * than there is.
+ */
+bool room_add(struct room *r, unsigned int vm, bool moves, uint64_t resident, uint64_t memory);
+/* What can still be guaranteed of the GPU's memory, which is *all; both 0 if that is not known. */
+uint64_t room_left(const struct room *r, uint64_t memory, uint64_t *all);
 void room_remove(struct room *r, unsigned int vm);
 /* How much of the memory one program of this VM may have at most. */
 uint64_t room_most(const struct room *r, unsigned int vm);

@@ -10,6 +10,7 @@
  * - QCU_LOOPBACK_SHARE: a folder with the socket of a qcu-share for the GPU "soft". The program is
  * a VM of its own there, with the weight QCU_LOOPBACK_WEIGHT, at most QCU_LOOPBACK_MAX percent, and
  *   interactive with QCU_LOOPBACK_INTERACTIVE. QCU_LOOPBACK_RESIDENT: as --resident, in MiB.
+ *   QCU_LOOPBACK_MEMORY: the GPU's memory, in MiB, as the broker hears of it.
  * - QCU_LOOPBACK_NVML: full or none, as qcu-device's --nvml.
  * - QCU_TRACE: one line per command on stderr.
  */
@@ -95,7 +96,7 @@ static uint32_t share_number(const char *name, uint32_t otherwise)
 
 void loopback_share(struct mir_config *cfg)
 {
-	static const char gpu[1][KEEPER_GPU_NAME] = {"soft"};
+	struct keeper_gpu gpu = {.name = "soft"};
 	const char *folder = getenv("QCU_LOOPBACK_SHARE"), *why;
 	struct turns_hello hello = {
 		.magic = TURNS_MAGIC,
@@ -110,8 +111,9 @@ void loopback_share(struct mir_config *cfg)
 
 	if (!folder || !*folder)
 		return;
+	gpu.memory = (uint64_t)share_number("QCU_LOOPBACK_MEMORY", 0) << 20;
 	snprintf(hello.name, sizeof(hello.name), "%d", (int)getpid());
-	why = keeper_start(&k, &hello, folder, gpu, 1, NULL);
+	why = keeper_start(&k, &hello, folder, &gpu, 1, NULL);
 	if (why || !turns_map(&cfg->turns, k.gpus, k.orders, k.reports, k.bell))
 		fprintf(stderr, "qcuda: QCU_LOOPBACK_SHARE=%s: %s\n", folder,
 			why ? why : "no memory");

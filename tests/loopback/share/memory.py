@@ -136,8 +136,32 @@ def guaranteed():
     b = Program(40, steps=50)
     expect('no allocation failed', b.wait() > 0)
     expect('guaranteed memory has left', not total('away_mib'))
-    expect('more is guaranteed than there is', Raw(resident=25 << 20).refused())
+    raw = Raw(resident=25 << 20)
+    expect('more is guaranteed than there is', raw.refused())
+    expect(f'it does not say why: {raw.why}',
+           raw.why == f'raw: --resident 25 MiB is more than is left: the GPU has {GPU} MiB, and other VMs are guaranteed 40 of them')
     a.end()
+
+
+def real():
+    """The sum of what is guaranteed fits into the memory that VMs have found, and whoever is refused is told at once."""
+    vms.broker()
+    expect('more is guaranteed than a GPU can have', Raw(resident=2**63).refused())
+    first = Raw(resident=30 << 20)
+    until('the first is there', lambda: total('resident_mib') == 30)
+    raws = [Raw(resident=20 << 20, memory=49 << 20), Raw(resident=2**64 - 1, memory=2**64 - 1), Raw(memory=1)]
+    expect('49 MiB are more than enough', raws[0].refused() and 'has 49 MiB' in raws[0].why)
+    expect('all numbers are allowed', raws[1].refused())
+    until('one without a guarantee is there', lambda: len(status()) == 2)
+    raws[2].close()
+    until('it has left', lambda: len(status()) == 1)
+    a = Program(8, steps=10, resident=20, memory=49)
+    a.wait()
+    expect(f'the program was not told: {a.text()}', 'guaranteed 30 of them' in a.text())
+    b = Program(8, steps=10, resident=19, memory=49)
+    b.wait()
+    expect(f'the program was refused: {b.text()}', 'guaranteed' not in b.text())
+    first.close()
 
 
 def killed():
@@ -211,4 +235,4 @@ def odd():
     expect('a program failed', all(p.wait(LIMIT) == 0 for p in programs))
 
 
-run(turns, idle, odd, full, guaranteed, killed, forged, steps)
+run(turns, idle, odd, full, guaranteed, real, killed, forged, steps)

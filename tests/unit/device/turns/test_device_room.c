@@ -40,7 +40,7 @@ static void begin(uint64_t memory, unsigned int vms, uint64_t held)
 
 	room_init(&r, memory);
 	for (i = 0; i < vms; i++) {
-		assert_true(room_add(&r, i, true, 0));
+		assert_true(room_add(&r, i, true, 0, 0));
 		claim[i] = (struct room_claim){.live = true, .held = held, .worked_ns = now};
 	}
 	look();
@@ -108,9 +108,9 @@ static void test_guarantee(void **state)
 {
 	(void)state;
 	begin(100 * MIB, 1, 40 * MIB);
-	assert_false(room_add(&r, 1, true, 101 * MIB));
-	assert_true(room_add(&r, 1, true, 60 * MIB));
-	assert_false(room_add(&r, 2, true, 41 * MIB));
+	assert_false(room_add(&r, 1, true, 101 * MIB, 0));
+	assert_true(room_add(&r, 1, true, 60 * MIB, 0));
+	assert_false(room_add(&r, 2, true, 41 * MIB, 0));
 	assert_int_equal(room_most(&r, 0), 40 * MIB);
 	assert_int_equal(room_most(&r, 1), 100 * MIB);
 	claim[1] = (struct room_claim){.live = true, .held = 60 * MIB, .worked_ns = 0};
@@ -118,9 +118,19 @@ static void test_guarantee(void **state)
 	ask(0, MIB);
 	look();
 	assert_true(answered(0) && !program(0)->yes);
+	/* What VMs have found counts, too; the least of it. */
+	assert_true(room_add(&r, 2, true, 0, 70 * MIB));
+	room_remove(&r, 1);
+	assert_false(room_add(&r, 1, true, 71 * MIB, 90 * MIB));
+	assert_true(room_add(&r, 1, true, 70 * MIB, 90 * MIB));
+	/* Less than is guaranteed already. */
+	assert_true(room_add(&r, 3, true, 0, MIB));
+	assert_false(room_add(&r, 4, true, 1, 0));
+	room_remove(&r, 3);
+	room_remove(&r, 2);
 	/* Above its guarantee it gives, and no more than that. */
 	room_remove(&r, 1);
-	assert_true(room_add(&r, 1, true, 59 * MIB));
+	assert_true(room_add(&r, 1, true, 59 * MIB, 0));
 	look();
 	ask(0, 10 * MIB);
 	look();
