@@ -5,7 +5,7 @@
 # costs where no processor is emulated. Guest and mirror are then one process, in which there cannot be two libraries
 # of one name: so the mirror gets copies of NVIDIA's under other names, which this script makes (5 GB in a temporary folder).
 #
-#	loopback.sh [OUT [STEP...]]	PYTHON names the interpreter, TURNS how often (3),
+#	loopback.sh [OUT [STEP...]]	PYTHON names the interpreter, TURNS how often (3; 0: only COMMAND),
 #					BESIDE a command that then runs beside all of it a second time,
 #					COMMAND one that runs before it, with PRELOAD for these libraries
 #
@@ -47,6 +47,7 @@ if [ -n "${COMMAND:-}" ]; then
 	PRELOAD=$preload QCU_LOOPBACK_BACKEND=$ours/be_cuda.so LD_LIBRARY_PATH=$work/nvidia:$root/lib:$wheels/cu13/lib \
 		bash -c "$COMMAND"
 fi
+[ "${TURNS:-3}" != 0 ] || exit 0
 # run_turns NAME STEP...
 run_turns() {
 	local name=$1 turn

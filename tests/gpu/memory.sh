@@ -13,6 +13,8 @@
 #	turns		two programs, each a VM to the broker, that take turns of 1 s and 10 s with 0.6 and 0.9 of GIB
 #			each; another program has the rest of the GPU's memory
 #	turns_vm	the same in two VMs
+#	requests	8 programs of PyTorch over the loopback library, each with weights of 0.3 of GIB (20), answer requests
+#			one after the other; memory.csv gets rows for perf/results/GPU/all.csv, which perf/figures draws
 #	training	PyTorch's training over the loopback library, with an eviction every 200 ms, beside native's;
 #			STEPS names steps of training_steps.py
 #
@@ -125,16 +127,21 @@ turns_of() {
 		wait "${pid[who]}" || rc=1
 	done
 	"$device/qcu-share" --folder "$folder" --gpu soft --status 2>/dev/null | sed 's/^/	/'
-	[ -z "${holder:-}" ] || kill "$holder"
+	# The shell says nothing of a process that it waits for.
+	[ -z "${holder:-}" ] || { kill "$holder" && wait "$holder" 2>/dev/null; }
 	echo "0.$2 of $mib MiB each, turns of $3 ms:"
 	sed 's/^/	/' "$share".*.out
 	cp "$share".*.out "$out/"
 	return $rc
 }
 
+native_folder() {
+	echo "${NATIVE:-$(python3 -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/nvidia/cu13/lib}"
+}
+
 all_turns() {
 	local part ms rc=0
-	native=${NATIVE:-$(python3 -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/nvidia/cu13/lib}
+	native=$(native_folder)
 	for part in ${PART:-6 9}; do
 		for ms in ${MS:-1000 10000}; do
 			turns_of "$1" "$part" "$ms" "${TURNS:-$((ms < 5000 ? 8 : 4))}" || rc=1
@@ -161,8 +168,20 @@ training() {
 		echo "native's bits; $(awk '{ n += $1 } END { print n / 1e9 }' "$work/evicted") GB have left"
 }
 
+requests() {
+	share=$work/requests folder=$work/requests.share
+	mkdir "$share" "$folder"
+	truncate -s 64 "$share/turns"
+	begin "$device/qcu-share" --folder "$folder" --gpu soft
+	native=$(native_folder)
+	# shellcheck disable=SC2016
+	ROWS=$out/memory.csv NATIVE=$native GIB=${GIB:-20} QCU_LOOPBACK_SHARE=$folder TURNS=0 \
+		HOLD=$root/build/tests/loopback/turner NUMBERS=$share/turns COMMAND='python3 request_steps.py "$NUMBERS" "$HOLD"' \
+		"$here/loopback.sh" "$out"
+}
+
 {
-	for case in ${*:-fixed movable speed turns turns_vm training}; do
+	for case in ${*:-fixed movable speed turns turns_vm requests training}; do
 		echo "== $case"
 		"$case"
 		echo "exit code $?"
