@@ -14,13 +14,14 @@
 #include "qcu-device/backend/backend.h"
 
 #define ARCHIVE_MAGIC  0x6576615355435175ull
-#define ARCHIVE_FORMAT 1u
+#define ARCHIVE_FORMAT 2u
 
 enum archive_what {
 	ARCHIVE_COMMAND = 1, /* a command, with what belongs to it */
 	ARCHIVE_RECORDED,    /* EVENT_RECORD; `age` is known */
 	ARCHIVE_PRINTED,     /* text for the program's stdout */
 	ARCHIVE_ASSERTED,    /* text for its stderr */
+	ARCHIVE_PLACES,	     /* where memory will be wanted */
 	ARCHIVE_END,
 };
 

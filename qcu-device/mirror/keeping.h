@@ -57,8 +57,8 @@
 /* clang-format on */
 
 /*
- * All other commands, X(NAME, why): why the command need not be kept. keeping.c is not compiled if a
- * command is in neither of the two lists, or in both.
+ * All other commands, X(NAME, why): why the command need not be kept. keeping.c is not compiled if
+ * a command is in neither of the two lists, or in both.
  *
  * WORK: it changes contents, which are saved from where they are, or is done when nothing works.
  * ASKS: it leaves nothing behind.

@@ -33,7 +33,11 @@ struct restoring {
 	struct qcu_seg seg;
 	struct mir_restore data;
 	uint64_t number; /* of the entry */
-	bool settled;	 /* all variables of modules have their memory */
+	struct loaded {
+		uint64_t first; /* the lowest address of a variable, or UINT64_MAX */
+		uint32_t id;
+	} * loaded; /* modules that are not settled */
+	size_t loaded_count;
 };
 
 static bool refuse_archive(struct restoring *r, const char *fmt, ...)
@@ -204,25 +208,56 @@ static bool set_age(struct restoring *r, const struct archive_entry *e)
 	return !rc || rc == QCU_ERR_NotReady || refuse_archive(r, "an event cannot be recorded");
 }
 
+/* Modules were first used in the order of their addresses, as a rule. */
+static int compare_loaded(const void *a, const void *b)
+{
+	const struct loaded *x = a, *y = b;
+
+	return x->first != y->first ? (x->first < y->first ? -1 : 1)
+				    : (x->id > y->id) - (x->id < y->id);
+}
+
+static bool note_loaded(struct restoring *r, const struct archive_entry *e,
+			const struct be_wanted *wanted)
+{
+	struct loaded *more = realloc(r->loaded, (r->loaded_count + 1) * sizeof(*more));
+	uint64_t first = UINT64_MAX;
+	uint32_t i;
+
+	if (!more)
+		return refuse_archive(r, "there is no memory");
+	for (i = 0; i < e->wanted; i++)
+		if (wanted[i].addr < first)
+			first = wanted[i].addr;
+	r->loaded = more;
+	more[r->loaded_count++] = (struct loaded){first, e->cmd.module_load.module};
+	return true;
+}
+
+static int settle_module(struct restoring *r, uint32_t id)
+{
+	struct handle *h = handles_get(&r->m->handles, HANDLE_MODULE, id);
+	struct image_names names = {0};
+	int rc = QCU_ERR_MemoryAllocation;
+
+	if (h && mir_module_names(r->m, id, &names))
+		rc = r->m->cfg.ops->module_settle(r->m->be, h->module, &names);
+	image_names_free(&names);
+	handles_put(&r->m->handles, h);
+	return rc;
+}
+
 /* All variables of modules get their memory, before something is written there. */
 static bool settle_modules(struct restoring *r)
 {
-	struct image_names names;
-	struct handle *h;
-	uint32_t id;
+	size_t i;
 	int rc = 0;
 
-	if (r->settled)
-		return true;
-	for (id = QCU_ID_FIRST; !rc && (h = handles_next(&r->m->handles, HANDLE_MODULE, &id));
-	     id++) {
-		rc = mir_module_names(r->m, id, &names)
-			     ? r->m->cfg.ops->module_settle(r->m->be, h->module, &names)
-			     : (int)QCU_ERR_MemoryAllocation;
-		image_names_free(&names);
-		handles_put(&r->m->handles, h);
-	}
-	r->settled = !rc;
+	if (r->loaded_count)
+		qsort(r->loaded, r->loaded_count, sizeof(*r->loaded), compare_loaded);
+	for (i = 0; i < r->loaded_count && !rc; i++)
+		rc = settle_module(r, r->loaded[i].id);
+	r->loaded_count = 0;
 	return !rc || refuse_archive(r, "the variables of a module cannot be where they were");
 }
 
@@ -234,18 +269,40 @@ static bool restore_text(struct restoring *r, const struct archive_entry *e, con
 	return true;
 }
 
+static bool hold_places(struct restoring *r, const struct archive_entry *e,
+			const struct be_wanted *places)
+{
+	const struct be_ops *ops = r->m->cfg.ops;
+
+	if (e->len || !ops->hold || !places)
+		return refuse_archive(r, "entry %" PRIu64 " is none of a saved session", r->number);
+	return !ops->hold(r->m->be, places, e->wanted) ||
+	       refuse_archive(r, "addresses of its memory are not free");
+}
+
+/*
+ * The software GPU gives variables their memory when they are first used, after all that is bound.
+ * CUDA's modules are loaded before anything else takes addresses.
+ */
+static bool must_settle(const struct restoring *r, uint16_t op)
+{
+	if (r->m->cfg.ops->vars_by_name)
+		return op != QCU_OP_MODULE_LOAD;
+	return (is_content(op) && op != QCU_OP_HOST_REGISTER) || op == QCU_OP_ARRAY_CREATE ||
+	       op == QCU_OP_LIB_ASK;
+}
+
 static bool restore_entry(struct restoring *r, const struct archive_entry *e, void *data,
 			  const struct be_wanted *wanted)
 {
 	switch (e->what) {
 	case ARCHIVE_COMMAND:
-		if (((is_content(e->cmd.op) && e->cmd.op != QCU_OP_HOST_REGISTER) ||
-		     e->cmd.op == QCU_OP_ARRAY_CREATE || e->cmd.op == QCU_OP_LIB_ASK) &&
-		    !settle_modules(r))
+		if (must_settle(r, e->cmd.op) && !settle_modules(r))
 			return false;
-		if (e->cmd.op == QCU_OP_MODULE_LOAD)
-			r->settled = false;
-		return carry_out(r, e, data, wanted);
+		return carry_out(r, e, data, wanted) &&
+		       (e->cmd.op != QCU_OP_MODULE_LOAD || note_loaded(r, e, wanted));
+	case ARCHIVE_PLACES:
+		return hold_places(r, e, wanted);
 	case ARCHIVE_RECORDED:
 		return carry_out(r, e, data, wanted) && set_age(r, e);
 	case ARCHIVE_PRINTED:
@@ -323,6 +380,9 @@ static bool restore_archive(struct mirror *m, int fd, bool unsummed, char *why, 
 		return refuse_archive(&r, "the backend %s cannot restore a session yet",
 				      m->cfg.ops->name);
 	ok = read_head(&r) && read_entries(&r) && end_restoring_thread(&r);
+	free(r.loaded);
+	if (m->cfg.ops->hold)
+		(void)m->cfg.ops->hold(m->be, NULL, 0);
 	m->cfg.ops->want(m->be, NULL, 0);
 	return ok;
 }

@@ -21,11 +21,12 @@
 
 #define BIT(kind) (1u << (kind))
 /*
- * Objects with addresses that the program knows, and what needs no memory of the GPU. Arrays and
- * objects of libraries come after them: they take what is left.
+ * Objects with addresses that the program knows, and what needs no memory of the GPU. Modules come
+ * before them, arrays and objects of libraries after them: they take what is left.
  */
-#define FIRST_KINDS \
-	(BIT(KEPT_TEXTURE) - 1 - BIT(HANDLE_ARRAY) - BIT(HANDLE_GRAPH) - BIT(HANDLE_LIBRARY))
+#define FIRST_KINDS                                                                            \
+	(BIT(KEPT_TEXTURE) - 1 - BIT(HANDLE_ARRAY) - BIT(HANDLE_GRAPH) - BIT(HANDLE_LIBRARY) - \
+	 BIT(HANDLE_MODULE))
 
 struct saving {
 	struct mirror *m;
@@ -347,6 +348,39 @@ static bool write_pinned(struct saving *s)
 	return ok;
 }
 
+#define PLACES 4096u
+
+/* So that nothing else of the GPU's gets the addresses. */
+static bool write_places(struct saving *s)
+{
+	const struct be_ops *ops = s->m->cfg.ops;
+	struct archive_entry e = {.what = ARCHIVE_PLACES};
+	const struct kept_object *o;
+	struct be_wanted *all, *p;
+	bool ok = true;
+
+	if (!ops->hold)
+		return true;
+	all = calloc(PLACES, sizeof(*all));
+	if (!all)
+		return refuse_saving(s, "there is no memory");
+	TAILQ_FOREACH(o, &s->m->kept.objects[KEPT_MEMORY], link)
+	{
+		p = &all[e.wanted];
+		p->addr = o->name.id;
+		if (!ok || !mir_allocation_at(s->m, p->addr, &p->size, &p->dev))
+			continue;
+		(void)ops->mem_block(s->m->be, p->addr, p);
+		if (++e.wanted < PLACES)
+			continue;
+		ok = write_entry(s, &e, NULL, all);
+		e.wanted = 0;
+	}
+	ok = ok && (!e.wanted || write_entry(s, &e, NULL, all));
+	free(all);
+	return ok;
+}
+
 /* ---- contents ---- */
 
 static bool is_zero(const uint8_t *p, size_t len)
@@ -592,9 +626,10 @@ bool mir_save(struct mirror *m, int fd, unsigned int wait_ms, char *why, size_t 
 		return false;
 	mir_watches_end(m);
 	return write_head(&s) && write_records(&s, BIT(KEPT_MAP)) && write_pinned(&s) &&
-	       write_records(&s, BIT(KEPT_PAGE) | BIT(KEPT_SETTING)) &&
-	       write_records(&s, FIRST_KINDS) && write_contents(&s) &&
-	       write_records(&s, BIT(HANDLE_ARRAY)) && write_of_handles(&s, HANDLE_ARRAY) &&
+	       write_records(&s, BIT(KEPT_PAGE) | BIT(KEPT_SETTING)) && write_places(&s) &&
+	       write_records(&s, BIT(HANDLE_MODULE)) && write_records(&s, FIRST_KINDS) &&
+	       write_contents(&s) && write_records(&s, BIT(HANDLE_ARRAY)) &&
+	       write_of_handles(&s, HANDLE_ARRAY) &&
 	       write_records(&s, BIT(KEPT_TEXTURE) | BIT(KEPT_SURFACE)) &&
 	       write_records(&s, BIT(HANDLE_LIBRARY)) && write_graphs(&s) && write_end(&s);
 }

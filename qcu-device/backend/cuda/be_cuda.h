@@ -204,6 +204,9 @@ struct be {
 	bool wanting; /* what is allocated gets the wanted addresses, or fails */
 	const struct be_wanted *wanted;
 	size_t wanted_count;
+	/* Reserved addresses for what is wanted later, struct be_wanted by address; size 0: taken.
+	 */
+	struct sorted held;
 	pthread_mutex_t stream_lock; /* protects the list of streams */
 	struct cu_streams streams;
 	pthread_mutex_t plot_lock; /* protects the plots, an array by address */
@@ -290,6 +293,9 @@ void cu_plots_reset(struct be *be, unsigned int dev);
 int cu_plots_peer(struct be *be, unsigned int dev, unsigned int peer, bool on);
 /* Memory for mem_alloc, from CUDA or as a plot. The device is current. */
 int cu_plot_new(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
+/* Reserves the addresses of a plot: there, or not at all. */
+int cu_addresses_reserve(struct be *be, uint64_t size, uint64_t at);
+void cu_hold_end(struct be *be);
 /* The same at this address, as a plot. */
 int cu_plot_at(struct be *be, unsigned int dev, uint64_t size, uint64_t at);
 /* Of a plot or of anything else that cudaFree frees. */

@@ -154,6 +154,40 @@ void cu_part_give(struct cu_plot *b, unsigned int i, unsigned int count)
 	}
 }
 
+int cu_addresses_reserve(struct be *be, uint64_t size, uint64_t at)
+{
+	CUdeviceptr got = 0;
+	int ret = CU_DRIVER(be, reserve, &got, size, 0, (CUdeviceptr)at, 0);
+
+	if (ret || (got == at && !cu_in_window(at, size)))
+		return ret;
+	CU_DRIVER(be, unreserve, got, size);
+	return QCU_ERR_MemoryAllocation;
+}
+
+/* Does the backend hold these addresses? Then they are the caller's now. */
+static bool take_held(struct be *be, uint64_t size, uint64_t at)
+{
+	size_t i = sorted_upto(&be->held, at);
+	struct be_wanted *h = i ? (struct be_wanted *)be->held.v + i - 1 : NULL;
+
+	if (!h || h->addr != at || h->size != size)
+		return false;
+	h->size = 0;
+	return true;
+}
+
+/* Anywhere. */
+static int reserve_addresses(struct be *be, uint64_t size, CUdeviceptr *at)
+{
+	int ret = CU_DRIVER(be, reserve, at, size, 0, 0, 0);
+
+	if (ret || !cu_in_window(*at, size))
+		return ret;
+	CU_DRIVER(be, unreserve, *at, size);
+	return QCU_ERR_MemoryAllocation;
+}
+
 struct cu_plot *cu_plot_reserve(struct be *be, unsigned int dev, uint64_t size, uint64_t wanted,
 				int *ret)
 {
@@ -167,11 +201,13 @@ struct cu_plot *cu_plot_reserve(struct be *be, unsigned int dev, uint64_t size, 
 	b = calloc(1, sizeof(*b) + parts * sizeof(*b->part));
 	if (!b)
 		return NULL;
-	*ret = CU_DRIVER(be, reserve, &at, size, 0, (CUdeviceptr)wanted, 0);
-	if (!*ret && (cu_in_window(at, size) || (wanted && at != wanted))) {
-		CU_DRIVER(be, unreserve, at, size);
-		*ret = QCU_ERR_MemoryAllocation;
-	}
+	at = wanted;
+	if (!wanted)
+		*ret = reserve_addresses(be, size, &at);
+	else if (take_held(be, size, wanted))
+		*ret = QCU_ERR_Success;
+	else
+		*ret = cu_addresses_reserve(be, size, wanted);
 	if (*ret) {
 		free(b);
 		return NULL;

@@ -52,6 +52,55 @@ void cu_want(struct be *be, const struct be_wanted *wanted, size_t count)
 	be->wanted_count = count;
 }
 
+void cu_hold_end(struct be *be)
+{
+	const struct be_wanted *h = (const struct be_wanted *)be->held.v;
+	size_t i;
+
+	for (i = 0; i < be->held.count; i++)
+		if (h[i].size)
+			CU_DRIVER(be, unreserve, (CUdeviceptr)h[i].addr, h[i].size);
+	sorted_free(&be->held);
+}
+
+static int hold_place(struct be *be, const struct be_wanted *place)
+{
+	const uint64_t size = cu_units(place->size);
+	size_t at = sorted_upto(&be->held, place->addr);
+	struct be_wanted *h = (struct be_wanted *)be->held.v;
+	int ret;
+
+	/* Small memory of one slab has one place. */
+	if (!size || place->addr % CU_UNIT || (at && h[at - 1].addr == place->addr))
+		return QCU_ERR_Success;
+	/* The context comes first: what CUDA needs for it has the same addresses in each process.
+	 */
+	ret = cu_use(be, place->dev);
+	if (!ret)
+		ret = cu_addresses_reserve(be, size, place->addr);
+	h = ret ? NULL : sorted_insert(&be->held, at);
+	if (h)
+		*h = (struct be_wanted){.addr = place->addr, .size = size};
+	else if (!ret)
+		CU_DRIVER(be, unreserve, (CUdeviceptr)place->addr, size);
+	return ret || h ? ret : (int)QCU_ERR_MemoryAllocation;
+}
+
+int cu_hold(struct be *be, const struct be_wanted *places, size_t count)
+{
+	int ret = QCU_ERR_Success;
+	size_t i;
+
+	if (!places)
+		cu_hold_end(be);
+	else if (!be->movable)
+		ret = QCU_ERR_NotSupported;
+	be->held.size = sizeof(struct be_wanted);
+	for (i = 0; i < count && !ret; i++)
+		ret = hold_place(be, &places[i]);
+	return ret;
+}
+
 bool cu_mem_block(struct be *be, uint64_t addr, struct be_wanted *block)
 {
 	const struct cu_range *r;
@@ -111,11 +160,63 @@ static bool is_wanted_on(const struct be_module *m, unsigned int dev)
 	return false;
 }
 
+/*
+ * CUDA takes the lowest addresses that are free, for reservations as for modules. So all free
+ * addresses below the lowest variable are reserved meanwhile. Returns how many pieces they are.
+ */
+#define FILLS 1024u
+static size_t fill_below(struct be *be, uint64_t lowest, struct be_wanted *fill)
+{
+	uint64_t size = (uint64_t)1 << 34;
+	CUdeviceptr at;
+	size_t n = 0;
+
+	while (size >= CU_UNIT && n < FILLS) {
+		if (CU_DRIVER(be, reserve, &at, size, 0, 0, 0))
+			break;
+		if (at < lowest && size <= lowest - at) {
+			fill[n++] = (struct be_wanted){.addr = at, .size = size};
+			continue;
+		}
+		CU_DRIVER(be, unreserve, at, size);
+		size /= 2;
+	}
+	return n;
+}
+
+static uint64_t lowest_wanted(const struct be_module *m)
+{
+	uint64_t lowest = UINT64_MAX;
+	size_t i;
+
+	for (i = 0; i < m->wanted_count; i++)
+		if (m->wanted[i].addr < lowest)
+			lowest = m->wanted[i].addr;
+	return lowest / CU_UNIT * CU_UNIT;
+}
+
+static size_t find_wanted(struct be *be, struct be_module *m, const struct image_names *names,
+			  struct be_wanted *to)
+{
+	struct be_wanted *fill = calloc(FILLS, sizeof(*fill));
+	size_t count = 0, n = 0;
+	unsigned int dev;
+
+	if (fill && m->wanted_count && !cu_use(be, m->wanted[0].dev))
+		n = fill_below(be, lowest_wanted(m), fill);
+	for (dev = 0; dev < be->devices; dev++)
+		if (is_wanted_on(m, dev))
+			count = find_variables(be, m, dev, names, to, m->wanted_count, count);
+	while (n--)
+		CU_DRIVER(be, unreserve, (CUdeviceptr)fill[n].addr, fill[n].size);
+	free(fill);
+	return count;
+}
+
 int cu_module_settle(struct be *be, struct be_module *m, const struct image_names *names)
 {
 	struct be_wanted *now;
-	unsigned int dev;
-	size_t count = 0, i;
+	size_t count, i;
 	bool same;
 
 	if (!m->wanted)
@@ -123,9 +224,7 @@ int cu_module_settle(struct be *be, struct be_module *m, const struct image_name
 	now = calloc(m->wanted_count + 1, sizeof(*now));
 	if (!now)
 		return QCU_ERR_MemoryAllocation;
-	for (dev = 0; dev < be->devices; dev++)
-		if (is_wanted_on(m, dev))
-			count = find_variables(be, m, dev, names, now, m->wanted_count, count);
+	count = find_wanted(be, m, names, now);
 	same = count == m->wanted_count;
 	for (i = 0; same && i < count; i++)
 		same = now[i].addr == m->wanted[i].addr && now[i].size == m->wanted[i].size &&

@@ -221,6 +221,46 @@ static void all_memory_is_where_it_was(void **state)
 	assert_int_equal(charged, 0);
 }
 
+/* What comes in between gets other addresses. */
+static void places_are_held(void **state)
+{
+	const uint64_t a = allocate(LARGE), small = allocate(1000), next = allocate(900);
+	const struct be_wanted whole = {.addr = a, .size = LARGE, .dev = DEV};
+	struct be_wanted w[2] = {{.addr = small, .size = 1000, .dev = DEV}}, places[4];
+	uint64_t mine[3];
+	size_t i;
+
+	(void)state;
+	assert_true(cu_mem_block(&be, small, &w[1]));
+	assert_true(cu_mem_block(&be, next, &places[2]));
+	places[0] = whole;
+	places[1] = w[1];
+	places[3] = (struct be_wanted){.addr = a + 1, .size = 1, .dev = DEV};
+	/* In use. */
+	assert_int_equal(cu_hold(&be, places, 4), QCU_ERR_MemoryAllocation);
+	assert_int_equal(cu_hold(&be, NULL, 0), 0);
+	begin_again();
+	be.movable = false;
+	assert_int_equal(cu_hold(&be, places, 4), QCU_ERR_NotSupported);
+	be.movable = true;
+	assert_int_equal(cu_hold(&be, places, 4), 0);
+	for (i = 0; i < 3; i++) {
+		mine[i] = allocate(i == 2 ? 1000 : LARGE);
+		assert_true(mine[i] && mine[i] != a && mine[i] != small);
+	}
+	assert_int_equal(allocate_wanted(LARGE, &whole, 1), a);
+	assert_int_equal(allocate_wanted(LARGE, &whole, 1), 0);
+	assert_int_equal(allocate_wanted(1000, w, 2), small);
+	/* What is left is free again, and held no more. */
+	assert_int_equal(cu_hold(&be, NULL, 0), 0);
+	assert_int_equal(cu_mem_free(&be, a), 0);
+	assert_int_equal(allocate_wanted(LARGE, &whole, 1), a);
+	assert_int_equal(
+		cu_hold(&be, &(struct be_wanted){.addr = a + (1ull << 33), .size = 1, .dev = DEV},
+			1),
+		0);
+}
+
 /* Whichever call fails: nothing is left of the allocation. */
 static void each_call_may_fail(void **state)
 {
@@ -361,6 +401,7 @@ int main(void)
 		TEST(wanted_addresses_that_cannot_be_had),
 		TEST(blocks_that_cannot_be),
 		TEST(all_memory_is_where_it_was),
+		TEST(places_are_held),
 		TEST(each_call_may_fail),
 		TEST(what_cannot_be_saved),
 		TEST(variables_must_be_where_they_were),
