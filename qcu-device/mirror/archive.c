@@ -45,19 +45,42 @@ static bool read_all(struct archive *s, void *to, size_t len)
 }
 
 /* Each step can be undone, so two archives that differ in one word never get the same sum. */
+static uint64_t step_of_sum(uint64_t h, uint64_t word)
+{
+	h = (h ^ word) * 0x9e3779b97f4a7c15u;
+	return h ^ h >> 29;
+}
+
+/* A processor works on all lanes at once. */
+#define LANES 8u
+static size_t add_lanes(uint64_t *h, const uint8_t *at, size_t len)
+{
+	uint64_t lane[LANES] = {0}, word[LANES];
+	size_t done = 0;
+	unsigned int i;
+
+	for (; len - done >= sizeof(word); done += sizeof(word)) {
+		memcpy(word, at + done, sizeof(word));
+		for (i = 0; i < LANES; i++)
+			lane[i] = step_of_sum(lane[i], word[i]);
+	}
+	for (i = 0; i < LANES && done; i++)
+		*h = step_of_sum(*h, lane[i]);
+	return done;
+}
+
 static void add_to_sum(struct archive *s, const void *from, size_t len)
 {
-	const uint8_t *at = from;
 	uint64_t h = s->sum ^ len, word;
+	const uint8_t *at = from;
+	size_t part = add_lanes(&h, at, len);
 
-	for (; len; at += sizeof(word)) {
-		size_t part = len < sizeof(word) ? len : sizeof(word);
-
+	while (len -= part) {
+		at += part;
+		part = len < sizeof(word) ? len : sizeof(word);
 		word = 0;
 		memcpy(&word, at, part);
-		h = (h ^ word) * 0x9e3779b97f4a7c15u;
-		h ^= h >> 29;
-		len -= part;
+		h = step_of_sum(h, word);
 	}
 	s->sum = h;
 }
@@ -99,13 +122,29 @@ static void *read_part(struct archive *s, size_t len)
 {
 	void *part = malloc(len);
 
-	if (!part || !read_all(s, part, len)) {
-		s->failed = true;
-		free(part);
-		return NULL;
+	if (part && read_all(s, part, len)) {
+		add_to_sum(s, part, len);
+		return part;
 	}
-	add_to_sum(s, part, len);
-	return part;
+	s->failed = true;
+	free(part);
+	return NULL;
+}
+
+static void *read_data(struct archive *s, size_t len)
+{
+	if (!s->piece || len > ARCHIVE_PIECE)
+		return read_part(s, len);
+	if (!read_all(s, s->piece, len))
+		return NULL;
+	add_to_sum(s, s->piece, len);
+	return s->piece;
+}
+
+void archive_free(struct archive *s, void *data)
+{
+	if (data != s->piece)
+		free(data);
 }
 
 bool archive_read(struct archive *s, struct archive_entry *e, void **data,
@@ -126,7 +165,7 @@ bool archive_read(struct archive *s, struct archive_entry *e, void **data,
 		return false;
 	}
 	if (e->len)
-		*data = read_part(s, e->len);
+		*data = read_data(s, e->len);
 	else
 		add_to_sum(s, NULL, 0);
 	if (e->wanted && !s->failed)
@@ -135,7 +174,7 @@ bool archive_read(struct archive *s, struct archive_entry *e, void **data,
 		add_to_sum(s, NULL, 0);
 	ok = !s->failed && read_all(s, &sum, sizeof(sum)) && check_sum(s, sum);
 	if (!ok) {
-		free(*data);
+		archive_free(s, *data);
 		free(*wanted);
 		*data = NULL;
 		*wanted = NULL;

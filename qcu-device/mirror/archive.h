@@ -47,7 +47,7 @@ struct archive_entry {
 #define ARCHIVE_DATA_MAX   (1ull << 30)
 #define ARCHIVE_WANTED_MAX (1u << 16)
 /* Contents come in pieces of this size. */
-#define ARCHIVE_PIECE ((size_t)1 << 20)
+#define ARCHIVE_PIECE ((size_t)4 << 20)
 
 struct archive {
 	int fd;
@@ -55,14 +55,20 @@ struct archive {
 	bool failed;   /* the file could not be written, or ended early */
 	bool wrong;    /* a sum is wrong */
 	bool unsummed; /* for a fuzzer: sums are not looked at */
+	void *piece; /* ARCHIVE_PIECE bytes of the caller's, in which shorter data is read; or NULL
+		      */
 };
 
 bool archive_write_head(struct archive *s, struct archive_head *head);
 bool archive_write(struct archive *s, struct archive_entry *e, const void *data,
 		   const struct be_wanted *wanted);
 bool archive_read_head(struct archive *s, struct archive_head *head);
-/* The caller frees *data and *wanted, which are NULL if there are none, or after a failure. */
+/*
+ * The caller frees *wanted, and *data with archive_free(). They are NULL if there are none, or
+ * after a failure.
+ */
 bool archive_read(struct archive *s, struct archive_entry *e, void **data,
 		  struct be_wanted **wanted);
+void archive_free(struct archive *s, void *data);
 
 #endif

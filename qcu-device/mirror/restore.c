@@ -20,6 +20,7 @@
 /* No thread of a guest has this number. */
 #define RESTORING_THREAD 0xffffffffu
 #define TEXT_MAX	 (64ull << 20)
+#define PAGE		 4096u
 
 struct restoring {
 	struct mirror *m;
@@ -329,7 +330,7 @@ static bool read_entries(struct restoring *r)
 							    : "the file ends at entry %" PRIu64,
 					      r->number);
 		ok = restore_entry(r, &e, data, wanted);
-		free(data);
+		archive_free(&r->from, data);
 		free(wanted);
 	} while (ok && e.what != ARCHIVE_END);
 	return ok;
@@ -374,16 +375,22 @@ static bool restore_archive(struct mirror *m, int fd, bool unsummed, char *why, 
 			      .size = size,
 			      .lock = PTHREAD_MUTEX_INITIALIZER,
 			      .answered = PTHREAD_COND_INITIALIZER};
-	bool ok;
+	const struct be_ops *ops = m->cfg.ops;
+	bool ok, registered;
 
-	if (!m->cfg.ops->unsaved)
-		return refuse_archive(&r, "the backend %s cannot restore a session yet",
-				      m->cfg.ops->name);
+	if (!ops->unsaved)
+		return refuse_archive(&r, "the backend %s cannot restore a session yet", ops->name);
+	/* Contents come there. Without it they are slower. */
+	r.from.piece = aligned_alloc(PAGE, ARCHIVE_PIECE);
+	registered = r.from.piece && !ops->host_register(m->be, r.from.piece, ARCHIVE_PIECE);
 	ok = read_head(&r) && read_entries(&r) && end_restoring_thread(&r);
+	if (registered)
+		(void)ops->host_unregister(m->be, r.from.piece);
+	free(r.from.piece);
 	free(r.loaded);
-	if (m->cfg.ops->hold)
-		(void)m->cfg.ops->hold(m->be, NULL, 0);
-	m->cfg.ops->want(m->be, NULL, 0);
+	if (ops->hold)
+		(void)ops->hold(m->be, NULL, 0);
+	ops->want(m->be, NULL, 0);
 	return ok;
 }
 

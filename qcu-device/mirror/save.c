@@ -18,6 +18,7 @@
 #include "qcu-device/mirror/archive.h"
 
 #define PAUSE_NS 200000
+#define PAGE	 4096u
 
 #define BIT(kind) (1u << (kind))
 /*
@@ -33,6 +34,8 @@ struct saving {
 	struct archive to;
 	char *why;
 	size_t size;
+	uint8_t *buffer[2]; /* ARCHIVE_PIECE bytes each */
+	bool registered;
 };
 
 static bool refuse_saving(struct saving *s, const char *fmt, ...)
@@ -388,31 +391,59 @@ static bool is_zero(const uint8_t *p, size_t len)
 	return !len || (!p[0] && !memcmp(p, p + 1, len - 1));
 }
 
+/* The buffers are registered, so that the GPU copies into one while the other one is written. */
+static bool open_buffers(struct saving *s)
+{
+	s->buffer[0] = aligned_alloc(PAGE, 2 * ARCHIVE_PIECE);
+	if (!s->buffer[0])
+		return refuse_saving(s, "there is no memory");
+	s->buffer[1] = s->buffer[0] + ARCHIVE_PIECE;
+	s->registered = !s->m->cfg.ops->host_register(s->m->be, s->buffer[0], 2 * ARCHIVE_PIECE);
+	return true;
+}
+
+static void close_buffers(struct saving *s)
+{
+	if (s->registered)
+		(void)s->m->cfg.ops->host_unregister(s->m->be, s->buffer[0]);
+	free(s->buffer[0]);
+}
+
+static uint64_t piece_at(const struct be_wanted *p, uint64_t at)
+{
+	return p->size - at < ARCHIVE_PIECE ? p->size - at : ARCHIVE_PIECE;
+}
+
 /* Memory at an address that was wanted is zero, so zeros need not be written. */
 static bool write_memory(struct saving *s, const struct be_wanted *p, bool zeros)
 {
 	const struct be_ops *ops = s->m->cfg.ops;
-	struct be_stream *stream = ops->stream_legacy(s->m->be, p->dev);
+	struct be *be = s->m->be;
+	struct be_stream *stream = ops->stream_legacy(be, p->dev);
 	struct qCUcmd cmd = {.op = QCU_OP_COPY_H2D, .device = (uint8_t)p->dev, .flags = QCU_F_SEGS};
-	uint8_t *piece = malloc(ARCHIVE_PIECE);
-	uint64_t at = 0, len;
-	bool ok = piece || refuse_saving(s, "there is no memory");
+	uint64_t at = 0, len = 0, next;
+	unsigned int turn = 0;
+	bool ok = true;
+	int rc = 0;
 
-	for (; at < p->size && ok; at += len) {
-		len = p->size - at < ARCHIVE_PIECE ? p->size - at : ARCHIVE_PIECE;
-		if (ops->copy_d2h(s->m->be, piece, p->addr + at, len, stream) ||
-		    ops->stream_sync(s->m->be, stream)) {
-			ok = refuse_saving(s, "its memory cannot be read");
-			break;
-		}
-		if (!zeros && is_zero(piece, len))
+	if (p->size)
+		rc = ops->copy_d2h(be, s->buffer[0], p->addr, piece_at(p, 0), stream);
+	for (; at < p->size && ok && !rc; at = next, turn = !turn) {
+		len = piece_at(p, at);
+		next = at + len;
+		rc = ops->stream_sync(be, stream);
+		if (!rc && next < p->size)
+			rc = ops->copy_d2h(be, s->buffer[!turn], p->addr + next, piece_at(p, next),
+					   stream);
+		if (rc || (!zeros && is_zero(s->buffer[turn], len)))
 			continue;
 		cmd.copy_h2d = (struct qcu_copy_h2d){
 			.buf = {0, len}, .dst = p->addr + at, .flags = QCU_COPY_SYNC};
-		ok = write_command(s, &cmd, piece, len, NULL, 0);
+		ok = write_command(s, &cmd, s->buffer[turn], len, NULL, 0);
 	}
-	free(piece);
-	return ok;
+	if (rc || !ok)
+		(void)ops->stream_sync(be, stream);
+	return rc ? refuse_saving(s, "its memory cannot be read") : ok;
 }
 
 static bool write_variables(struct saving *s, uint32_t id, const struct handle *h)
@@ -616,6 +647,7 @@ static bool write_head(struct saving *s)
 bool mir_save(struct mirror *m, int fd, unsigned int wait_ms, char *why, size_t size)
 {
 	struct saving s = {.m = m, .to = {.fd = fd}, .why = why, .size = size};
+	bool ok;
 
 	if (!m->cfg.ops->unsaved)
 		return refuse_saving(&s, "the backend %s cannot save a session yet",
@@ -624,12 +656,16 @@ bool mir_save(struct mirror *m, int fd, unsigned int wait_ms, char *why, size_t 
 		return refuse_saving(&s, "the session has ended");
 	if (!wait_until_idle(&s, wait_ms) || !is_possible(&s))
 		return false;
+	if (!open_buffers(&s))
+		return false;
 	mir_watches_end(m);
-	return write_head(&s) && write_records(&s, BIT(KEPT_MAP)) && write_pinned(&s) &&
-	       write_records(&s, BIT(KEPT_PAGE) | BIT(KEPT_SETTING)) && write_places(&s) &&
-	       write_records(&s, BIT(HANDLE_MODULE)) && write_records(&s, FIRST_KINDS) &&
-	       write_contents(&s) && write_records(&s, BIT(HANDLE_ARRAY)) &&
-	       write_of_handles(&s, HANDLE_ARRAY) &&
-	       write_records(&s, BIT(KEPT_TEXTURE) | BIT(KEPT_SURFACE)) &&
-	       write_records(&s, BIT(HANDLE_LIBRARY)) && write_graphs(&s) && write_end(&s);
+	ok = write_head(&s) && write_records(&s, BIT(KEPT_MAP)) && write_pinned(&s) &&
+	     write_records(&s, BIT(KEPT_PAGE) | BIT(KEPT_SETTING)) && write_places(&s) &&
+	     write_records(&s, BIT(HANDLE_MODULE)) && write_records(&s, FIRST_KINDS) &&
+	     write_contents(&s) && write_records(&s, BIT(HANDLE_ARRAY)) &&
+	     write_of_handles(&s, HANDLE_ARRAY) &&
+	     write_records(&s, BIT(KEPT_TEXTURE) | BIT(KEPT_SURFACE)) &&
+	     write_records(&s, BIT(HANDLE_LIBRARY)) && write_graphs(&s) && write_end(&s);
+	close_buffers(&s);
+	return ok;
 }
