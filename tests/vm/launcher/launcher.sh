@@ -155,12 +155,13 @@ grep -q -x -F "QCU_X=a  b'c" <<<"$out" && grep -q -x -F "$PWD" <<<"$out" || expe
 expect '' 'standard error' "$(cat err)" ''
 case_done arguments-environment-exit-code
 
-plain './a prog' both 11 >out 2>err
-expect '' 'exit code after SIGSEGV' $? 139
+# A reader that is slower than the guest loses nothing.
+plain './a prog' both 11 2>err | { sleep 5 && cat; } >out
+expect '' 'exit code after SIGSEGV' "${PIPESTATUS[0]}" 139
 './a prog' both >out.want 2>err.want
-cmp out out.want || expect '' 'standard output' different same
+cmp out out.want || expect '' 'what the slow reader got' different same
 cmp err err.want || expect '' 'standard error' different same
-case_done two-streams-and-a-signal
+case_done two-streams-slow-reader-and-a-signal
 
 # The input is binary and larger than any buffer, and it arrives to its last byte, which ends no line.
 { head -c 3000000 /dev/urandom && printf x; } >data
@@ -169,19 +170,12 @@ expect '' 'exit code' $? 0
 cmp data out || expect '' 'what cat gave back' different same
 case_done binary-input
 
-plain /bin/cat <&- >out 2>/dev/null
-expect '' 'closed input' "$(cat out)" ''
-case_done closed-input
-
-# A reader that is slower than the guest loses nothing.
-plain './a prog' both 2>/dev/null | { sleep 5 && cat; } >out
-cmp out out.want || expect '' 'what the slow reader got' different same
-case_done slow-reader
-
+# The folder is entered through a link.
 echo 'from the host' >file
-out=$(plain /bin/sh -c 'cat; cat file; echo "from the guest" >file2; mkdir made; mv file made/' </dev/null)
+ln -s "$PWD" "$dir/link"
+out=$(cd "$dir/link" && plain /bin/sh -c 'cat; cat file; ./a\ prog cwd; echo "from the guest" >file2; mkdir made; mv file made/' </dev/null)
 expect '' 'exit code with no input' $? 0
-expect '' 'file read in the guest' "$out" 'from the host'
+expect '' 'file and folder read in the guest' "$out" "$(printf '%s\n' 'from the host' "$PWD")"
 expect '' 'file written in the guest' "$(cat file2)" 'from the guest'
 expect '' 'file moved in the guest' "$(cat made/file)" 'from the host'
 case_done shared-folder-and-no-input
@@ -190,10 +184,7 @@ mkdir "$dir/other"
 echo elsewhere >"$dir/other/file"
 out=$(plain --share "$dir/other" /bin/sh -c "cat '$dir/other/file'; ls; pwd")
 expect '' 'other folder' "$out" "$(printf '%s\n' elsewhere "$PWD")"
-ln -s "$PWD" "$dir/link"
-out=$(cd "$dir/link" && plain './a prog' cwd && ls file2)
-expect '' 'folder behind a link' "$out" "$(printf '%s\n' "$PWD" file2)"
-case_done other-folders
+case_done other-folder
 
 # A library from a folder that the loader does not search by itself, and a script's interpreter.
 mkdir "$dir/lib"
@@ -282,13 +273,10 @@ expect '' 'output' "$(cat out)" "$(printf 'y\ny\ny')"
 nothing_left
 case_done reader-gone
 
-# The output is more than all pipes hold. Output that cannot be written must not end the program.
-plain './a prog' both >/dev/full 2>err
-expect '' 'exit code into a full device' $? 0
-expect '' 'lines of the other output' "$(wc -l <err)" 40000
+# Output that cannot be written must not end the program: output.sh.
 plain /bin/sh -c 'cat; echo end; exit 8' <&- >&- 2>&-
 expect '' 'exit code without any of them' $? 8
-case_done output-that-fails
+case_done nothing-open
 
 # The program names a compiler that is not here, which is said before.
 { cat /bin/true && printf 'libnvrtc.so.77\0'; } >asks && chmod 755 asks
