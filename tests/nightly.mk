@@ -14,13 +14,13 @@ COMPUTING_PROGRAMS := $(filter-out matmul reduction transpose vector_add black_s
 	cufft_graph cufft_streams cufft_transforms curand_numbers curand_threads,$(basename $(notdir $(wildcard \
 	$(patsubst %,tests/guest/%/*.cu,algorithms arithmetic kernels numeric parallel threads libs/blas libs/fft libs/rand)))))
 
-# A sanitizer has a malloc of its own, so these two test nothing of ours there.
-MALLOC_PROGRAMS := malloc_pageable malloc_sparse
+# Under each sanitizer at night only. It has a malloc of its own, so the first two test nothing of ours there. Of
+# managed_moves the case with threads runs; managed_random moves memory in one thread.
+NOT_SANITIZED := malloc_pageable malloc_sparse managed_moves
 
-# Under ThreadSanitizer these take up to a minute each. Others of their kind run there, and of managed_moves the case with
-# threads. driver_segments, host_register and pitched_copies have one thread, and copy what the loopback tests copies,
+# Under ThreadSanitizer these take up to a minute each. Others of their kind run there. driver_segments, host_register and pitched_copies have one thread, and copy what the loopback tests copies,
 # pinned and posted copy, too.
-SLOW_RACES := bandwidth driver_segments host_register managed_moves managed_random pitched_copies thrust_cub
+SLOW_RACES := bandwidth driver_segments host_register managed_random pitched_copies thrust_cub
 
 # The debugger's builds that reach parts of the software GPU which no optimised program reaches, and three that run
 # under the sanitizers, too.

@@ -266,7 +266,7 @@ unit hostile_random test $(HOSTILE) --seed 1 --commands $(if $(SAN),2000,20000);
 unit hostile_random_long nightly $(HOSTILE) --seed 2 --commands 40000;
 $(if $(SAN),,unit faults test $(SWEEP) --device $(FAULTY) --every;)
 $(foreach t,$(LOOPBACK_TESTS),loopback $(t) test $(B)/tests/loopback/$(t);)
-$(call listed,loopback,guest,$(LOOPBACK_PROGRAMS),$(filter-out $(if $(SAN),$(MALLOC_PROGRAMS)) $(if $(findstring thread,$(SAN)),$(COMPUTING_PROGRAMS) $(SLOW_RACES)),$(DAILY_PROGRAMS)),$(B)/tests/guest)
+$(call listed,loopback,guest,$(LOOPBACK_PROGRAMS),$(filter-out $(if $(SAN),$(NOT_SANITIZED)) $(if $(findstring thread,$(SAN)),$(COMPUTING_PROGRAMS) $(SLOW_RACES)),$(DAILY_PROGRAMS)),$(B)/tests/guest)
 $(call listed,loopback,guest-O0,$(filter $(DEBUG_PROGRAMS),$(LOOPBACK_PROGRAMS)),$(if $(SAN),$(DEBUG_SANITIZED),$(DEBUG_DAILY)),$(B)/tests/guest-O0)
 $(if $(SAN),,loopback cuda12_libraries nightly tests/cuda12/libraries.sh $(B);)
 $(if $(SAN),,$(foreach t,$(CUDA12_LIBRARY_PROGRAMS),loopback guest-12-libs/$(t) nightly tests/cuda12/program.sh $(B)/tests/guest-12-libs/$(t);))
@@ -281,7 +281,7 @@ $(foreach t,$(FAST_PROGRAMS),loopback guest-fast/$(t) test $(B)/tests/guest-fast
 $(foreach t,peer_access two_devices driver_two_devices,loopback guest/$(t)-2 test env QCU_LOOPBACK_GPUS=2 $(B)/tests/guest/$(t);)
 $(if $(SAN),,$(foreach t,$(filter $(LOOPBACK_PROGRAMS),$(NCCL_PROGRAMS)),$(foreach n,2 3,loopback guest/$(t)-$(n) test env QCU_LOOPBACK_GPUS=$(n) $(B)/tests/guest/$(t);)))
 $(if $(SAN),,$(foreach t,$(filter-out nccl_far,$(filter $(LOOPBACK_PROGRAMS),$(NCCL_PROGRAMS))),loopback guest/$(t)-tcp test env NCCL_P2P_DISABLE=1 QCU_LOOPBACK_GPUS=3 $(B)/tests/guest/$(t);))
-$(if $(findstring thread,$(SAN)),loopback guest/managed_moves-threads test $(B)/tests/guest/managed_moves threads;)
+$(if $(SAN),loopback guest/managed_moves-threads test $(B)/tests/guest/managed_moves threads;)
 $(if $(SAN),,$(foreach t,weights alone stops broker_dies strangers forged programs many,loopback share/$(t) test python3 tests/loopback/share/shares.py $(B) $(t);))
 $(if $(SAN),,$(foreach t,idle guaranteed turns odd real killed forged steps,loopback share/memory_$(t) test python3 tests/loopback/share/memory.py $(B) $(t);))
 $(if $(SAN),,loopback share/memory_full nightly python3 tests/loopback/share/memory.py $(B) full;)
