@@ -15,6 +15,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "tests/rounds.h"
+
 #define EXPECT(call, code)                                                                    \
 	do {                                                                                  \
 		cudaError_t got_ = (call), want_ = (code);                                    \
@@ -45,17 +47,6 @@
 		EXPECT(cudaGetLastError(), code);    \
 		OK(cudaGetLastError());              \
 	} while (0)
-
-/*
- * How often a test repeats what the plain build does n times. A sanitizer makes each byte ten times
- * as slow, and finds in a quarter of the rounds what it finds in all.
- */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED true
-#else
-#define SANITIZED false
-#endif
-#define ROUNDS(n) (SANITIZED ? ((n) + 3) / 4 : (n))
 
 /* Computes and stores eight bytes at once, because the sanitizers make each step slow. */
 static inline void fill(void *p, size_t len, uint32_t seed)

@@ -65,7 +65,7 @@ $(B)/tests/loopback/plugin: $(B)/tests/loopback/plugin.so
 $(B)/tests/loopback/plugin.so: tests/loopback/plugin.cu tests/loopback/check.h \
 		$(B)/loopback/libcudart.so.13 | cudart-header
 	@mkdir -p $(@D)
-	$(RUN) $(NVCC_TEST) -DPLUGIN -Xcompiler -fPIC -shared -cudart shared -o $@ $< $(LOOPBACK_LINK)
+	$(RUN) $(NVCC_TEST) -I. -DPLUGIN -Xcompiler -fPIC -shared -cudart shared -o $@ $< $(LOOPBACK_LINK)
 
 $(B)/tests/loopback/driver_malloc: $(B)/tests/loopback/driver_malloc_backend.so
 $(B)/tests/loopback/exit: $(B)/tests/loopback/exit_backend.so

@@ -3,6 +3,7 @@
  * Wrong input must be reported with its line, and must do no harm: malformed text, wrong types,
  * truncation at any place, random damage, absurd launches, and unsupported instructions.
  */
+#include "tests/rounds.h"
 #include "tests/unit/ptx/test_ptx_env.h"
 
 #define HEAD		 ".version 8.0\n.target sm_75\n.address_size 64\n"
@@ -402,7 +403,7 @@ static void test_truncated(void **state)
 	char *text = slurp(&n);
 
 	(void)state;
-	for (size_t i = 0; i < n; i += 97)
+	for (size_t i = 0; i < n; i += SANITIZED ? 389 : 97)
 		try_text(text, i, false);
 	free(text);
 	for (int i = 0; i < WORLD_MAX; i++)
@@ -420,7 +421,7 @@ static void test_damaged(void **state)
 
 	(void)state;
 	assert_non_null(copy);
-	for (int round = 0; round < 400; round++) {
+	for (int round = 0; round < ROUNDS(400); round++) {
 		size_t len = n;
 
 		memcpy(copy, text, n);

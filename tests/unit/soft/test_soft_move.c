@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "qcu-device/soft/gpu/soft.h"
+#include "tests/rounds.h"
 #include "tests/unit/soft/test_soft_fake.h"
 
 #define MIB   (1ull << 20)
@@ -410,7 +411,7 @@ static void random_steps(void **state)
 	struct be *be = *state;
 	unsigned int seed = 45, i, k;
 
-	for (i = 0; i < STEPS; i++) {
+	for (i = 0; i < ROUNDS(STEPS); i++) {
 		step(be, &blocks[(unsigned int)rand_r(&seed) % BLOCKS], &seed);
 		if (i % 50)
 			continue;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "tests/rounds.h"
 #include "tests/unit/device/cuda/cuda_stand_in.h"
 
 #define MIB    (1ull << 20)
@@ -324,7 +325,7 @@ static void random_steps(void **state)
 	uint64_t moved;
 
 	(void)state;
-	for (i = 0; i < STEPS; i++) {
+	for (i = 0; i < ROUNDS(STEPS); i++) {
 		k = (unsigned int)rand_r(&seed) % KEPT;
 		switch (rand_r(&seed) % 8) {
 		case 0:

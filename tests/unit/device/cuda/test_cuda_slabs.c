@@ -11,6 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "tests/rounds.h"
 #include "tests/unit/device/cuda/cuda_stand_in.h"
 
 #define MIB   (1ull << 20)
@@ -79,7 +80,7 @@ static void one_piece_per_block(void **state)
 	unsigned int n = 0, i, k, rounds;
 
 	(void)state;
-	for (rounds = 0; rounds < 200; rounds++) {
+	for (rounds = 0; rounds < ROUNDS(200); rounds++) {
 		for (k = 0; k < 64; k++) {
 			kept[n] = allocate(512);
 			n += kept[n] != 0;

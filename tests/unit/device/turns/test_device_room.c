@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "qcu-device/turns/room.h"
+#include "tests/rounds.h"
 
 #define MS  1000000ull
 #define MIB ((uint64_t)1 << 20)
@@ -271,7 +272,7 @@ static void test_random(void **state)
 
 	(void)state;
 	begin(1000 * MIB, 20, 0);
-	for (k = 0; k < 20000; k++) {
+	for (k = 0; k < ROUNDS(20000); k++) {
 		i = (unsigned int)rand_r(&seed) % 20;
 		if (i < 10) { /* honest */
 			if (claim[i].need && answered(i) && program(i)->yes)

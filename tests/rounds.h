@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef TESTS_ROUNDS_H
+#define TESTS_ROUNDS_H
+
+#include <stdbool.h>
+
+/*
+ * How often a test repeats what the plain build does n times. A sanitizer makes each byte ten times
+ * as slow, and finds in a quarter of the rounds what it finds in all.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED true
+#else
+#define SANITIZED false
+#endif
+#define ROUNDS(n) (SANITIZED ? ((n) + 3) / 4 : (n))
+
+#endif
