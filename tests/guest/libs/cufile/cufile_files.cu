@@ -305,10 +305,13 @@ int main(void)
 	gpu = up(pattern);
 	IS(cuFileDriverClose(), CU_FILE_DRIVER_NOT_INITIALIZED);
 	DONE(cuFileDriverOpen());
-	if (!is_ours("cudaMalloc") && enter(&h, fd).err == CU_FILE_IO_NOT_SUPPORTED) {
-		unlink(path);
-		printf("skipped: NVIDIA's library cannot do without its module for files here\n");
-		return 77;
+	if (!is_ours("cudaMalloc")) {
+		if (enter(&h, fd).err == CU_FILE_IO_NOT_SUPPORTED) {
+			unlink(path);
+			printf("skipped: NVIDIA's library cannot do without its module for files here\n");
+			return 77;
+		}
+		cuFileHandleDeregister(h);
 	}
 	DONE(cuFileDriverOpen());
 	REQUIRE(cuFileUseCount() == 2, "used %ld times", cuFileUseCount());
