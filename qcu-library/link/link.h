@@ -174,6 +174,11 @@ cudaError_t qcul_from_errno(int negative);
 /* Prints one sentence on stderr, the first time only. The caller owns `said`. */
 void qcul_say_once(atomic_flag *said, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/*
+ * A name of C++ as people write it, in memory that the program's own free() takes. NULL: it is
+ * none, or there is no library of C++.
+ */
+char *qcul_demangle(const char *name);
 
 /*
  * While this is on, qcul_say_once prints nothing in this thread and does not set `said`, so it can

@@ -125,18 +125,17 @@ bool qcul_trace_pageable(const struct qCUcmd *cmd)
 	return !registered;
 }
 
-/*
- * A name of C++ as people write it, in memory that the program's own free() takes; NULL: it is
- * none, or the program has no library of C++.
- */
-static char *demangle_name(const char *name)
+char *qcul_demangle(const char *name)
 {
-	char *(*demangle)(const char *, char *, size_t *, int *) =
-		(char *(*)(const char *, char *, size_t *, int *))dlsym(RTLD_DEFAULT,
-									"__cxa_demangle");
+	char *(*demangle)(const char *, char *, size_t *, int *);
+	/* One that is loaded with a module of Python's is found by its name only. */
+	void *lib = strncmp(name, "_Z", 2) ? NULL : dlopen("libstdc++.so.6", RTLD_LAZY);
 	int status;
 
-	return demangle && !strncmp(name, "_Z", 2) ? demangle(name, NULL, NULL, &status) : NULL;
+	if (!lib)
+		return NULL;
+	demangle = (char *(*)(const char *, char *, size_t *, int *))dlsym(lib, "__cxa_demangle");
+	return demangle ? demangle(name, NULL, NULL, &status) : NULL;
 }
 
 void qcul_trace_cut_name(char *to, const char *name)
@@ -164,7 +163,7 @@ static void note_kernel(const struct qCUcmd *cmd)
 	char *name, *shown, *old, whole[DEMANGLED_MAX];
 
 	snprintf(whole, sizeof(whole), "%.*s", (int)cmd->buf.len, mangled);
-	shown = cmd->buf.len < sizeof(whole) ? demangle_name(whole) : NULL;
+	shown = cmd->buf.len < sizeof(whole) ? qcul_demangle(whole) : NULL;
 	name = qcul_trace_keep_name(shown ? shown : whole);
 	if (shown)
 		release(shown);

@@ -89,22 +89,9 @@ static void add_printable_text(struct fault_text *t, const char *text, size_t mo
 	}
 }
 
-/* The name as the source has it, for the caller to free. NULL: it is no name of C++. */
-static char *demangle_kernel_name(const char *name)
-{
-	char *(*demangle)(const char *, char *, size_t *, int *);
-	void *lib = strncmp(name, "_Z", 2) ? NULL : dlopen("libstdc++.so.6", RTLD_LAZY);
-	int status;
-
-	if (!lib)
-		return NULL;
-	demangle = (char *(*)(const char *, char *, size_t *, int *))dlsym(lib, "__cxa_demangle");
-	return demangle ? demangle(name, NULL, NULL, &status) : NULL;
-}
-
 static void add_kernel_name(struct fault_text *t, const char *name)
 {
-	char *source = demangle_kernel_name(name);
+	char *source = qcul_demangle(name);
 	/* Not the library's own free(): the name is from the program's malloc. */
 	void (*release)(void *) = (void (*)(void *))dlsym(RTLD_DEFAULT, "free");
 

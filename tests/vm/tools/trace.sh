@@ -200,6 +200,18 @@ reads driver "$tmp/driver.json" ' cuLaunchKernel$' "$guest/driver_launch"
 # cuGetProcAddress, and functions that are asked for by name.
 reads driver-by-name "$tmp/entries.json" ' cuGetProcAddress_v2$' "$guest/driver_proc_address"
 
+# A library that is loaded, and with it that of C++, as modules of Python's are, after ours (qcu run --preload).
+cat >"$tmp/loads.py" <<'END'
+import ctypes, sys
+cuda, plugin = ctypes.CDLL("libcudart.so.13"), ctypes.CDLL(sys.argv[1])
+at, got = ctypes.c_void_p(), ctypes.c_int()
+assert cuda.cudaMalloc(ctypes.byref(at), ctypes.c_size_t(4)) == 0 and plugin.plugin_run(at, 5) == 0
+assert cuda.cudaMemcpy(ctypes.byref(got), at, ctypes.c_size_t(4), 2) == 0
+print("plugin:", got.value)
+END
+expect_host loaded-runs 0 '^plugin: 105$' env LD_PRELOAD="$root/$B/loopback/libcudart.so.13" "$without_vm" "$tmp/loaded.json" python3 "$tmp/loads.py" "$B/tests/loopback/plugin.so"
+strict loaded-by-name "$tmp/out.json" '^gpu/store\(int\*, int\)$' --read "$tmp/loaded.json"
+
 reads runtime-linked-in "$tmp/static.json" ' cudaLaunchKernel$' "$B/tests/guest-static/vector_add"
 
 # NVTX: ranges of two domains, of threads and of none, and names that are none.
