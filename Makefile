@@ -67,8 +67,9 @@ $(B)/%.o: %.c | deps
 
 all: $(PARTS)
 
-# For the static checks: userspace is everything except the kernel module, driver is only the module.
-userspace: $(filter-out %.ko,$(PARTS)) $(UNIT_TESTS:%=$(B)/tests/unit/%) $(PERF_OBJS) $(FUZZ_REPLAYS)
+# For the static checks: userspace is everything except the kernel module, with the unit tests compiled but not linked;
+# driver is only the module.
+userspace: $(filter-out %.ko,$(PARTS)) $(UNIT_OBJS) $(PERF_OBJS) $(FUZZ_REPLAYS)
 driver: $(B)/qcu-driver/qcuda.ko
 
 deps:
