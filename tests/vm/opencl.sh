@@ -29,6 +29,10 @@ for g in "${groups[@]}"; do
 	expect_host "host-$g" 0 '^ok ' tests/opencl/run.sh "$B" "$g"
 	cp "$tmp/out" "$tmp/share/$g"
 done
+# Here, too, the program ends with the fault. Then the guest need not compile its kernels.
+for f in write_nowhere without_end; do
+	QCU_SOFT_TIMEOUT=2 expect_host "host-$f" 134 '^ before: ok' tests/opencl/run.sh "$B" faults $f
+done
 
 with "${groups[@]/#/$B/tests/opencl/}" "$B/tests/opencl/faults" "$(type -P clinfo)"
 QCU_SOFT_TIMEOUT=2 boot --gpu soft --opencl "${with[@]}" <<END
