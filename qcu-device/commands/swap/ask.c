@@ -122,11 +122,12 @@ void mir_swap_tell_change(struct swap_gpu *g)
 		mir_swap_tell(g);
 }
 
-/* Granted, and not taken yet. */
-static uint64_t count_unused(const struct swap_gpu *g)
+uint64_t mir_swap_unused(const struct swap_gpu *g)
 {
 	uint64_t granted = atomic_load(&g->granted), held = count_held(g);
 
+	if (!is_ledger(g))
+		return 0;
 	return granted > held ? granted - held : 0;
 }
 
@@ -137,7 +138,7 @@ uint64_t mir_swap_give_unused(struct swap_gpu *g, uint64_t want)
 	if (!is_ledger(g))
 		return 0;
 	pthread_mutex_lock(&g->tell);
-	n = count_unused(g);
+	n = mir_swap_unused(g);
 	if (n > want)
 		n = want;
 	tell_claims(g, atomic_load(&g->granted) - n);
@@ -206,7 +207,7 @@ bool mir_swap_ask(struct swap_gpu *g, uint64_t bytes, uint64_t until_ns)
 	pthread_mutex_lock(&g->ask);
 	mir_swap_tell(g);
 	if (is_ledger(g)) {
-		uint64_t has = count_unused(g);
+		uint64_t has = mir_swap_unused(g);
 
 		if (bytes <= has) {
 			pthread_mutex_unlock(&g->ask);

@@ -18,7 +18,6 @@
 #define BACK_NS	 (600 * NS_PER_S) /* a command that needs what is away waits so long */
 #define SLACK	 (64ull << 20)	  /* what an allocation may take beyond its size */
 #define MODULE	 (1ull << 20)	  /* variables of a module, most of the time */
-#define TRIES	 40
 
 static bool charge_store(void *mirror, int64_t bytes)
 {
@@ -282,16 +281,15 @@ bool mir_swap_make_room(struct call *c, struct swap_wait *w)
 		total = atomic_load(&mir_turn_orders(&m->turns.gpu[device])->most);
 	else if (m->cfg.ops->mem_info(m->be, device, &free_bytes, &total))
 		return false;
-	/* All that was asked for was granted, and was not enough: sizes are rounded up. */
-	if (m->cfg.ops->memory)
-		want = w->tries < TRIES && want <= UINT64_MAX >> w->tries ? want << w->tries
-									  : UINT64_MAX;
 	if (total && (want > total || all > total - want))
 		return false;
 	w->device = device;
 	w->need = want > free_bytes && !w->tries ? want - free_bytes : want;
 	if (free_bytes && !w->tries)
 		w->need += SLACK;
+	/* What was granted and is still there was not enough: sizes are rounded up. */
+	if (w->tries)
+		w->need += mir_swap_unused(&m->swap->gpu[device]);
 	return wait_for_room(m, w, ALLOC_NS);
 }
 

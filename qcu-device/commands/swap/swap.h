@@ -108,6 +108,8 @@ void mir_swap_skip(struct swap_gpu *g);
 /* The broker's order to leave; 0: there is none that has not been carried out. */
 uint64_t mir_swap_order(struct swap_gpu *g, uint32_t *number);
 void mir_swap_answer(struct swap_gpu *g, uint32_t number, uint64_t left, bool done);
+/* Granted, and not taken yet. 0 if nothing need be granted. */
+uint64_t mir_swap_unused(const struct swap_gpu *g);
 /* Gives back up to so much of what was granted and is not taken. Returns how much. */
 uint64_t mir_swap_give_unused(struct swap_gpu *g, uint64_t want);
 void mir_swap_tell_left(struct swap_gpu *g, uint64_t left);
