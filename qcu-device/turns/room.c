@@ -267,6 +267,8 @@ static uint64_t order_best(struct room *r, unsigned int vm, unsigned int program
 			struct room_program *p = &r->vm[i].program[k];
 
 			n = p == asker ? 0 : count_giveable(r, i, k, vm);
+			/* It gives to another one now, and may give more after that. */
+			*later |= p != asker && p->live && p->ordered;
 			if (!n)
 				continue;
 			rank = rank_of(r, p, asker);

@@ -218,7 +218,8 @@ def steps():
     broker()
     a, b, c = (Program(mib, steps=STEPS, pause=pause, evict=evict) for mib, pause, evict in
                ((38, 20000, 40), (38, 50000, 10), (20, 0, None)))
-    a.wait(), b.wait(), c.wait()
+    failed = a.wait() + b.wait() + c.wait()
+    expect('allocations failed that were promised', not failed)
     until('nothing is held', lambda: not total('held_mib'))
 
 

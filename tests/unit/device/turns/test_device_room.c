@@ -105,6 +105,26 @@ static void test_nothing_to_give(void **state)
 	assert_true(answered(0) && !program(0)->yes);
 }
 
+/* Who gives to another one may give again: nobody hears "no" meanwhile. */
+static void test_ordered_for_another(void **state)
+{
+	(void)state;
+	begin(100 * MIB, 3, 0);
+	claim[0].held = 100 * MIB;
+	wait_ms(1000);
+	ask(1, 10 * MIB);
+	look();
+	assert_true(program(0)->ordered);
+	ask(2, 10 * MIB);
+	look();
+	assert_false(answered(2));
+	leave(0);
+	look();
+	take(1);
+	look();
+	assert_true(program(0)->ordered && !answered(2));
+}
+
 static void test_guarantee(void **state)
 {
 	(void)state;
@@ -309,15 +329,11 @@ static void test_random(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_to_give),
-		cmocka_unit_test(test_guarantee),
-		cmocka_unit_test(test_idle_first),
-		cmocka_unit_test(test_quantum),
-		cmocka_unit_test(test_both_ask),
-		cmocka_unit_test(test_silent),
-		cmocka_unit_test(test_busy),
-		cmocka_unit_test(test_no_effect),
-		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_nothing_to_give), cmocka_unit_test(test_ordered_for_another),
+		cmocka_unit_test(test_guarantee),	cmocka_unit_test(test_idle_first),
+		cmocka_unit_test(test_quantum),		cmocka_unit_test(test_both_ask),
+		cmocka_unit_test(test_silent),		cmocka_unit_test(test_busy),
+		cmocka_unit_test(test_no_effect),	cmocka_unit_test(test_random),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
