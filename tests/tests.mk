@@ -252,6 +252,11 @@ PYTHON_PROGRAMS := bindings_launch bindings_runtime cupy_kernels cupy_arrays lib
 when = $(1) $(if $(filter $(1),$(2)),test,nightly)
 listed = $(foreach t,$(3),$(1) $(call when,$(2)/$(t),$(addprefix $(2)/,$(4)))$(if $(5), $(5)/$(t));)
 
+# Programs that share a GPU's memory. Under the sanitizers the CUDA programs are those of the normal build.
+MEMORY_CASES := idle guaranteed turns odd real killed moving forged steps full
+MEMORY_DAILY := $(if $(SAN),real moving steps,$(filter-out full,$(MEMORY_CASES)))
+MEMORY_RUN := env QCU_PROGRAMS=$(MADE_IN) python3 tests/loopback/share/memory.py $(B)
+
 define TEST_LIST
 $(foreach t,$(UNIT_TESTS),unit $(t) test $(B)/tests/unit/$(t);)
 $(foreach t,$(FUZZ_TARGETS),unit fuzz_$(t) test $(FUZZ)/replay_$(t) tests/fuzz/corpus/$(t);)
@@ -283,9 +288,8 @@ $(if $(SAN),,$(foreach t,$(filter $(LOOPBACK_PROGRAMS),$(NCCL_PROGRAMS)),$(forea
 $(if $(SAN),,$(foreach t,$(filter-out nccl_far,$(filter $(LOOPBACK_PROGRAMS),$(NCCL_PROGRAMS))),loopback guest/$(t)-tcp test env NCCL_P2P_DISABLE=1 QCU_LOOPBACK_GPUS=3 $(B)/tests/guest/$(t);))
 $(if $(SAN),loopback guest/managed_moves-threads test $(B)/tests/guest/managed_moves threads;)
 $(if $(SAN),,$(foreach t,weights alone stops broker_dies strangers forged programs many,loopback share/$(t) test python3 tests/loopback/share/shares.py $(B) $(t);))
-$(if $(SAN),,$(foreach t,idle guaranteed turns odd real killed forged steps,loopback share/memory_$(t) test python3 tests/loopback/share/memory.py $(B) $(t);))
-$(if $(SAN),,loopback share/memory_full nightly python3 tests/loopback/share/memory.py $(B) full;)
-$(if $(SAN),,loopback share/memory_steps_long nightly env QCU_MEMORY_STEPS=500 python3 tests/loopback/share/memory.py $(B) steps;)
+$(if $(findstring thread,$(SAN)),,$(foreach t,$(MEMORY_CASES),loopback share/memory_$(t) $(if $(filter $(t),$(MEMORY_DAILY)),test,nightly) $(MEMORY_RUN) $(t);))
+$(if $(findstring thread,$(SAN)),,$(foreach n,1 2 3 4,loopback share/memory_steps_$(n) nightly env QCU_MEMORY_STEPS=850 $(MEMORY_RUN) steps $(n);))
 $(foreach t,vector_add array_copies async_copies mem_semantics graph_memory,$(if $(filter $(t),$(LOOPBACK_PROGRAMS)),loopback guest/$(t)-evicted test env QCU_LOOPBACK_EVICT=20 $(B)/tests/guest/$(t);))
 $(if $(SAN),,loopback saved test tests/loopback/saved/saved.sh $(B) 1;)
 $(if $(SAN),,loopback saved_often nightly tests/loopback/saved/saved.sh $(B) 500-rounds;)
@@ -321,9 +325,9 @@ endef
 $(foreach t,$(UNIT_TESTS),$(eval $(call UNIT_RULE,$(t))))
 
 .PHONY: loopback-build tests-build tests-build-host tests-build-nightly FORCE
-loopback-build: $(B)/tests/list $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY) $(LOOPBACK_SHIMS) $(B)/loopback/libcuda.so.1
+loopback-build: $(B)/tests/list $(B)/qcu-device/qcu-share $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY) $(LOOPBACK_SHIMS) $(B)/loopback/libcuda.so.1
 # The sanitizers build this target a second time.
-tests-build-host: $(B)/tests/list $(UNIT_BINARIES) $(HOSTILE) $(if $(SAN),,$(SWEEP) $(FAULTY) $(COST)) $(FUZZ_REPLAYS) $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY) $(LOOPBACK_SHIMS) $(B)/loopback/libcuda.so.1 $(if $(SAN),,$(LOADER_BUILD) $(B)/loopback/qcu-smi)
+tests-build-host: $(B)/tests/list $(B)/qcu-device/qcu-share $(UNIT_BINARIES) $(HOSTILE) $(if $(SAN),,$(SWEEP) $(FAULTY) $(COST)) $(FUZZ_REPLAYS) $(LOOPBACK_BINARIES) $(LOOPBACK_LIBRARY) $(LOOPBACK_SHIMS) $(B)/loopback/libcuda.so.1 $(if $(SAN),,$(LOADER_BUILD) $(B)/loopback/qcu-smi)
 tests-build: tests-build-host $(DAILY_PROGRAMS:%=$(B)/tests/guest/%) $(STATIC_DAILY:%=$(B)/tests/guest-static/%) \
 	$(DEBUG_DAILY:%=$(B)/tests/guest-O0/%) $(CUDA12_DAILY:%=$(B)/tests/guest-12/%) \
 	$(FAST_PROGRAMS:%=$(B)/tests/guest-fast/%) $(SOFT_BENCH) \

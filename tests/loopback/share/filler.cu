@@ -148,6 +148,9 @@ int main(int argc, char **argv)
 	for (unsigned int k = 0; k < have; k++)
 		if (piece[k].at)
 			check_piece(&piece[k]);
+	OK(cudaGraphExecDestroy(exec));
+	OK(cudaGraphDestroy(graph));
+	OK(cudaStreamDestroy(s));
 	printf("%llu steps, %u pieces, %llu allocations failed\n", (unsigned long long)count[0], have,
 	       (unsigned long long)count[2]);
 	return 0;

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What shares.py and memory.py have in common: a broker of the software GPU, and VMs that say to it what they like.
-Both are called with BUILD CASE."""
+Both are called with BUILD CASE. QCU_PROGRAMS names the build with the CUDA programs, if BUILD has none."""
 import fcntl, mmap, os, shutil, signal, socket, struct, subprocess, sys, tempfile, time
 
+# A sanitizer's runtime is for the programs. It would look for leaks in Python, too.
+if 'LD_PRELOAD' in os.environ:
+    os.environ['QCU_PRELOAD'] = os.environ.pop('LD_PRELOAD')
+    os.execv(sys.executable, [sys.executable, *sys.argv])
 build, case = os.path.abspath(sys.argv[1]), sys.argv[2]
+programs = os.path.abspath(os.environ.get('QCU_PROGRAMS', build)) + '/tests/loopback/'
 folder = tempfile.mkdtemp(prefix='qcu-share-')
 LIMIT = 280  # seconds: only something that hangs takes so long
 PAGE, GPUS, SESSIONS, SLOTS = 4096, 16, 64, 64
@@ -20,6 +25,8 @@ def until(what, condition):
 
 def shared_environment():
     env = dict(os.environ, QCU_LOOPBACK_SHARE=folder)
+    if 'QCU_PRELOAD' in env:
+        env['LD_PRELOAD'] = env['QCU_PRELOAD']
     env['LD_LIBRARY_PATH'] = ':'.join([build + '/loopback', *filter(None, [env.get('LD_LIBRARY_PATH')])])
     return env
 
