@@ -262,7 +262,7 @@ $(foreach t,$(UNIT_TESTS),unit $(t) test $(B)/tests/unit/$(t);)
 $(foreach t,$(FUZZ_TARGETS),unit fuzz_$(t) test $(FUZZ)/replay_$(t) tests/fuzz/corpus/$(t);)
 $(if $(SAN),,unit fuzz_trace test tests/fuzz/trace.py;)
 unit fuzz_libraries test $(FUZZ)/replay_mirror $(FUZZ)/libraries;
-unit fuzz_libs test $(FUZZ_LIBS_RUN) --calls $(if $(SAN),50000,150000);
+unit fuzz_libs test $(FUZZ_LIBS_RUN) --calls 50000;
 $(if $(SAN),unit fuzz_libs_long nightly $(FUZZ_LIBS_RUN) --calls 150000;)
 $(if $(SAN),,unit fuzz_libs_long nightly $(FUZZ_LIBS_RUN) --seed 3 --calls 500000;)
 $(if $(SAN),,unit fuzz_libs_fenced nightly $(FUZZ_LIBS_RUN) --fence --seed 2 --calls 60000;)
