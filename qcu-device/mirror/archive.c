@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Reads and writes what archive.h describes. */
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,38 +12,102 @@
 _Static_assert(sizeof(struct archive_entry) == 96 && sizeof(struct archive_head) == 48,
 	       "no padding");
 
+/* At this place of the file, or (at < 0) where it stands. */
+static bool transfer(int fd, bool out, uint8_t *p, size_t len, off_t at)
+{
+	while (len) {
+		ssize_t n = at < 0 ? (out ? write(fd, p, len) : read(fd, p, len))
+				   : (out ? pwrite(fd, p, len, at) : pread(fd, p, len, at));
+
+		if (n == 0 || (n < 0 && errno != EINTR))
+			return false;
+		if (n < 0)
+			continue;
+		p += n;
+		len -= (size_t)n;
+		at = at < 0 ? at : at + n;
+	}
+	return true;
+}
+
+/*
+ * Large data of a file that can be read and written anywhere is divided between threads: most of
+ * the time goes into the kernel's copy, and into memory for the file.
+ */
+#define PARTS	   4u
+#define PART_BYTES ((size_t)1 << 20) /* at least */
+
+struct part {
+	pthread_t thread;
+	bool started, out, ok;
+	int fd;
+	uint8_t *p;
+	size_t len;
+	off_t at;
+};
+
+static void *transfer_part(void *arg)
+{
+	struct part *t = arg;
+
+	t->ok = transfer(t->fd, t->out, t->p, t->len, t->at);
+	return NULL;
+}
+
+/* Where parts can be written, or -1: only in order. */
+static off_t place_in_file(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags < 0 || flags & O_APPEND ? -1 : lseek(fd, 0, SEEK_CUR);
+}
+
+static bool transfer_parts(int fd, bool out, uint8_t *p, size_t len, off_t at)
+{
+	const size_t each = len / PARTS;
+	struct part part[PARTS];
+	bool ok = true;
+	unsigned int i;
+
+	for (i = PARTS; i--;) {
+		part[i] = (struct part){
+			.out = out,
+			.fd = fd,
+			.p = p + i * each,
+			.len = i + 1 < PARTS ? each : len - i * each,
+			.at = at + (off_t)(i * each),
+		};
+		part[i].started =
+			i && !pthread_create(&part[i].thread, NULL, transfer_part, &part[i]);
+		if (!part[i].started)
+			transfer_part(&part[i]);
+	}
+	for (i = 0; i < PARTS; i++) {
+		if (part[i].started)
+			pthread_join(part[i].thread, NULL);
+		ok = ok && part[i].ok;
+	}
+	return ok && lseek(fd, at + (off_t)len, SEEK_SET) >= 0;
+}
+
+static bool transfer_all(struct archive *s, bool out, void *p, size_t len)
+{
+	off_t at = !s->failed && len >= PARTS * PART_BYTES ? place_in_file(s->fd) : -1;
+
+	if (!s->failed)
+		s->failed = !(at < 0 ? transfer(s->fd, out, p, len, -1)
+				     : transfer_parts(s->fd, out, p, len, at));
+	return !s->failed;
+}
+
 static bool write_all(struct archive *s, const void *from, size_t len)
 {
-	const uint8_t *at = from;
-
-	while (len && !s->failed) {
-		ssize_t n = write(s->fd, at, len);
-
-		if (n > 0) {
-			at += n;
-			len -= (size_t)n;
-		} else if (n == 0 || errno != EINTR) {
-			s->failed = true;
-		}
-	}
-	return !s->failed;
+	return transfer_all(s, true, (void *)from, len);
 }
 
 static bool read_all(struct archive *s, void *to, size_t len)
 {
-	uint8_t *at = to;
-
-	while (len && !s->failed) {
-		ssize_t n = read(s->fd, at, len);
-
-		if (n > 0) {
-			at += n;
-			len -= (size_t)n;
-		} else if (n == 0 || errno != EINTR) {
-			s->failed = true;
-		}
-	}
-	return !s->failed;
+	return transfer_all(s, false, to, len);
 }
 
 /* Each step can be undone, so two archives that differ in one word never get the same sum. */

@@ -21,16 +21,16 @@ trap 'rm -rf "$work"' EXIT
 native=${CUDA_HOME:-/usr/local/cuda}/lib64
 ours=$root/build/loopback:$root/lib
 
-# Without addresses, numbers, and how wide they are.
+# Without what the mirror says, addresses, numbers, and how wide they are.
 same() {
-	sed -E 's/0x[0-9a-f]+/P/g; s/[0-9]+(\.[0-9]+)?(e[-+][0-9]+)?/N/g; s/ +/ /g' "$1"
+	sed -E '/^qcu-device: |^qcuda: /d; s/0x[0-9a-f]+/P/g; s/[0-9]+(\.[0-9]+)?(e[-+][0-9]+)?/N/g; s/ +/ /g' "$1"
 }
 
 # Other than natively without a VM in any case: those that need a second libcuda or a second library of one name in the
-# process, that do what native CUDA does not allow, and that need the whole GPU.
+# process, that share memory that may leave, that do what native CUDA does not allow, and that need the whole GPU.
 left_out() {
-	[[ $1 = driver_* || $1 = mixed_* || $1 = cu*_* || $1 = nccl_* ||
-		" fork_child bandwidth out_of_memory crash sleeper " = *" $1 "* ]]
+	[[ $1 = driver_* || $1 = mixed_* || $1 = cu*_* || $1 = nccl_* || $1 = ipc_* ||
+		" shared_pool libraries_bare fork_child bandwidth out_of_memory crash sleeper " = *" $1 "* ]]
 }
 
 # run NAME: both, and a line with the result into NAME.as.
