@@ -3,6 +3,7 @@
  * Sessions that are saved and made again: archives that are cut off, damaged, in a wrong order or
  * no archives at all, commands that none may have; then a session with something of each kind.
  */
+#include "include/qculib.h"
 #include "tests/unit/device/saved/test_device_saved.h"
 
 static uint8_t *good;
@@ -130,6 +131,105 @@ static void refused_entry(struct archive_entry e, const void *data, const struct
 	close(s.fd);
 }
 
+/*
+ * Data of each length around those that are divided between threads, or read into the caller's
+ * buffer: in a file, in one that can only be appended to, and in a pipe.
+ */
+static void *read_pipe(void *arg)
+{
+	struct archive *from = arg;
+	static struct archive_entry e;
+	struct be_wanted *wanted;
+	void *data;
+
+	return archive_read(from, &e, &data, &wanted) ? data : NULL;
+}
+
+static void check_data(struct archive *to, struct archive *from, size_t len)
+{
+	uint8_t *data = malloc(len + 1);
+	struct archive_entry e = {.what = ARCHIVE_PRINTED, .len = len};
+	pthread_t reader;
+	void *got;
+	size_t i;
+
+	assert_non_null(data);
+	for (i = 0; i < len; i++)
+		data[i] = (uint8_t)(i * 7 + i / 4099);
+	if (to->fd == from->fd) {
+		assert_true(archive_write(to, &e, data, NULL));
+		lseek(from->fd, -(off_t)(sizeof(e) + len + sizeof(uint64_t)), SEEK_CUR);
+		got = read_pipe(from);
+	} else {
+		assert_int_equal(pthread_create(&reader, NULL, read_pipe, from), 0);
+		assert_true(archive_write(to, &e, data, NULL));
+		assert_int_equal(pthread_join(reader, &got), 0);
+	}
+	assert_non_null(got);
+	assert_memory_equal(got, data, len);
+	assert_int_equal(got == from->piece, from->piece && len <= ARCHIVE_PIECE);
+	archive_free(from, got);
+	free(data);
+}
+
+static void data_of_any_length(void **state)
+{
+	static const size_t lens[] = {1,
+				      63,
+				      64,
+				      65,
+				      ARCHIVE_PIECE - 1,
+				      ARCHIVE_PIECE,
+				      ARCHIVE_PIECE + 1,
+				      3 * ARCHIVE_PIECE + 77,
+				      511,
+				      ARCHIVE_PIECE / 2 + 3};
+	struct archive to, from;
+	int fd[2], file;
+	size_t i, way;
+
+	(void)state;
+	for (way = 0; way < 4; way++) {
+		file = new_file();
+		assert_int_equal(pipe(fd), 0);
+		if (way == 2)
+			assert_int_equal(fcntl(file, F_SETFL, O_APPEND), 0);
+		to = (struct archive){.fd = way == 3 ? fd[1] : file};
+		from = (struct archive){.fd = way == 3 ? fd[0] : file};
+		from.piece = way ? malloc(ARCHIVE_PIECE) : NULL;
+		for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++)
+			check_data(&to, &from, lens[i]);
+		assert_int_equal(to.sum, from.sum);
+		free(from.piece);
+		close(file);
+		close(fd[0]);
+		close(fd[1]);
+	}
+}
+
+/* A sum is another one if any byte is. */
+static void every_byte_counts(void **state)
+{
+	uint8_t data[300] = {0};
+	struct archive_entry e = {.what = ARCHIVE_PRINTED};
+	struct archive s, other;
+	size_t i;
+
+	(void)state;
+	for (e.len = 1; e.len < sizeof(data); e.len += 13) {
+		s = (struct archive){.fd = new_file()};
+		assert_true(archive_write(&s, &e, data, NULL));
+		for (i = 0; i < e.len; i++) {
+			other = (struct archive){.fd = s.fd};
+			data[i] = 1;
+			assert_true(archive_write(&other, &e, data, NULL));
+			data[i] = 0;
+			assert_int_not_equal(other.sum, s.sum);
+		}
+		close(s.fd);
+	}
+}
+
 #define ENTRY(command) ((struct archive_entry){.what = ARCHIVE_COMMAND, .cmd = (command)})
 
 static void forbidden_commands(void **state)
@@ -153,6 +253,16 @@ static void forbidden_commands(void **state)
 	refused_entry(e, NULL, NULL, "has no text");
 	e = (struct archive_entry){.what = 99};
 	refused_entry(e, NULL, NULL, "of no kind");
+	/* Places belong to a backend that holds them. */
+	e = (struct archive_entry){.what = ARCHIVE_PLACES, .wanted = 1};
+	refused_entry(e, NULL, &odd, "none of a saved");
+	e = ENTRY(CMD(LIB_ASK, lib_ask, .library = QCU_LIB_CUBLAS));
+	for (e.cmd.lib_ask.function = 0; e.cmd.lib_ask.function < 9; e.cmd.lib_ask.function++)
+		refused_entry(e, NULL, NULL, "none of a saved");
+	e.cmd.lib_ask.function = QCU_LIB_DESTROY;
+	refused_entry(e, NULL, NULL, "none of a saved");
+	e.cmd.lib_ask.function = QCU_LIB_CREATE;
+	refused_entry(e, NULL, NULL, "cannot be done again");
 	/* Data where there is none, and of another length. */
 	e = ENTRY(c);
 	e.len = 4;
@@ -403,6 +513,8 @@ int main(void)
 		cmocka_unit_test(flipped_bits),
 		cmocka_unit_test(wrong_order),
 		cmocka_unit_test(other_heads),
+		cmocka_unit_test(data_of_any_length),
+		cmocka_unit_test(every_byte_counts),
 		cmocka_unit_test(forbidden_commands),
 		cmocka_unit_test(not_yet),
 		cmocka_unit_test(made_again),
