@@ -193,10 +193,49 @@ static void over_the_limit(void **state)
 	usage_free(usage);
 }
 
+static void names(void **state)
+{
+	static const struct {
+		const char *text, *names;
+		bool mallocs;
+	} t[] = {
+		{"", "", false},
+		{".visible .global .align 4 .b8 name[1024][16] = {1, 2};", "name ", false},
+		{".global .u32 b, a[3], _c$1;\n.global .u32 a;", "_c$1 a b ", false},
+		{".const .align 4 .f32 k[2] = {x, y};.global .u64 p = generic(q);", "k p ", false},
+		{".global .attribute(.managed) .v4 .f32 m = {a, b, c, d}, n;", "m n ", false},
+		{".global .u64 f[2] = {generic(g), h}, i = j;", "f i ", false},
+		{".entry k(.param .u64 .ptr .const .align 8 p) { ld.const.u32 %r1, [v]; }", "",
+		 false},
+		{".shared .b8 s[4]; .local .b8 l[4]; // .global .b8 x;", "", false},
+		{".extern .func (.param .b64 r) malloc (.param .b64 s);", "", true},
+		{".global .b8 mallocs;", "mallocs ", false},
+	};
+	struct image_names n;
+	char text[1024];
+	size_t i, k;
+
+	(void)state;
+	assert_int_not_equal(image_names("x", 2, &n), 0);
+	image_names_free(&n);
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		snprintf(text, sizeof(text), HEAD "%s", t[i].text);
+		assert_int_equal(image_names(text, strlen(text) + 1, &n), 0);
+		for (text[0] = k = 0; k < n.count; k++) {
+			strcat(text, n.name[k]);
+			strcat(text, " ");
+		}
+		assert_string_equal(text, t[i].names);
+		assert_int_equal(n.mallocs, t[i].mallocs);
+		image_names_free(&n);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ptx),
+		cmocka_unit_test(names),
 		cmocka_unit_test(machine_code),
 		cmocka_unit_test(fat_binaries),
 		cmocka_unit_test(over_the_limit),
