@@ -23,7 +23,7 @@ static int compare_kept_names(const void *a, const void *b)
 	return memcmp(&x->name, &y->name, sizeof(x->name));
 }
 
-static void free_record(struct kept_step *r)
+void kept_step_free(struct kept_step *r)
 {
 	free(r->data);
 	free(r);
@@ -37,7 +37,7 @@ static void end_kept_object(struct kept *k, struct kept_object *o)
 	TAILQ_REMOVE(&k->objects[o->name.kind], o, link);
 	while ((r = STAILQ_FIRST(&o->records))) {
 		STAILQ_REMOVE_HEAD(&o->records, link);
-		free_record(r);
+		kept_step_free(r);
 	}
 	free(o);
 }
@@ -108,7 +108,7 @@ static void add_record(struct kept_object *o, struct kept_step *r)
 		break;
 	if (old) {
 		STAILQ_REMOVE(&o->records, old, kept_step, link);
-		free_record(old);
+		kept_step_free(old);
 	}
 	STAILQ_INSERT_TAIL(&o->records, r, link);
 }
@@ -150,7 +150,7 @@ lost:
 	k->lost = true;
 	pthread_mutex_unlock(&k->lock);
 	if (r)
-		free_record(r);
+		kept_step_free(r);
 }
 
 void kept_lose(struct kept *k)
@@ -172,7 +172,7 @@ void kept_drop(struct kept *k, const struct kept_name *name, uint16_t op, const 
 		if (r->cmd.op != op || (key && r->key != *key))
 			continue;
 		STAILQ_REMOVE(&o->records, r, kept_step, link);
-		free_record(r);
+		kept_step_free(r);
 	}
 	pthread_mutex_unlock(&k->lock);
 }
@@ -276,4 +276,19 @@ void kept_end_device(struct kept *k, unsigned int device)
 		}
 	}
 	pthread_mutex_unlock(&k->lock);
+}
+
+size_t kept_count(struct kept *k, const struct kept_name *name)
+{
+	const struct kept_object *o;
+	const struct kept_step *r;
+	size_t count = 0;
+
+	pthread_mutex_lock(&k->lock);
+	o = kept_find(k, name);
+	if (o)
+		STAILQ_FOREACH(r, &o->records, link)
+	count++;
+	pthread_mutex_unlock(&k->lock);
+	return count;
 }

@@ -104,6 +104,9 @@ void kept_end_range(struct kept *k, uint64_t lo, uint64_t len);
 void kept_end_device(struct kept *k, unsigned int device);
 
 struct kept_step *kept_step_new(size_t len);
+void kept_step_free(struct kept_step *r);
+/* How many records the object has. */
+size_t kept_count(struct kept *k, const struct kept_name *name);
 
 /* For the saver: no command runs. NULL: there is no such object. */
 struct kept_object *kept_find(struct kept *k, const struct kept_name *name);

@@ -82,6 +82,27 @@ void lib_algo_made(struct lib_call *c, const void *algo)
 		c->rc = QCU_ERR_MemoryAllocation;
 }
 
+bool lib_repeats(uint16_t library, uint16_t function)
+{
+	static const char *const makers[] = {"cublasLtMatmulAlgoGetHeuristic",
+					     "cublasLtMatmulAlgoInit",
+					     "cublasLtMatmulAlgoConfigSetAttribute"};
+	size_t i;
+
+	if (library != QCU_LIB_CUBLASLT || function >= lib_cublaslt.count)
+		return false;
+	for (i = 0; i < sizeof(makers) / sizeof(makers[0]); i++)
+		if (!strcmp(lib_cublaslt.functions[function].name, makers[i]))
+			return true;
+	return false;
+}
+
+bool lib_needs_handle(uint16_t function)
+{
+	return strcmp(lib_cublaslt.functions[function].name,
+		      "cublasLtMatmulAlgoConfigSetAttribute");
+}
+
 bool lib_algo_known(struct lib_call *c, const void *algo)
 {
 	struct lib_algos *all;

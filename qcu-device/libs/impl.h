@@ -49,7 +49,5 @@ void *lib_named(struct mirror *m, struct lib_loaded *l, const char *name);
  * lock of theirs. NULL: there is no memory.
  */
 void *lib_own(struct lib_call *c, size_t size);
-/* The name of a library with which its files keep something, or NULL. */
-const char *lib_with_own(struct mirror *m);
 
 #endif

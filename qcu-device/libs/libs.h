@@ -205,8 +205,15 @@ void *lib_symbol(struct mirror *m, struct lib_loaded *l, uint16_t function);
 /* For mirror.c: an object's last reference is gone; all objects have ended. */
 void lib_object_end(struct mirror *m, struct handle *h);
 void lib_unload(struct mirror *m);
+/*
+ * For keeping.c: this call makes something that the library knows afterwards, and makes the same
+ * each time: algorithms of cuBLASLt.
+ */
+bool lib_repeats(uint16_t library, uint16_t function);
+/* Of such a call: is its first argument a handle? */
+bool lib_needs_handle(uint16_t function);
 /* For save.c: NULL, or the library of an object that CREATE does not make again as it is. */
-const char *lib_unsaved(struct mirror *m, const struct handle *h);
+const char *lib_unsaved(const struct handle *h);
 /* For mirror.c: a call in a graph, as graph_call of struct mirror. */
 int lib_graph_call(void *graph_call, void *stream);
 

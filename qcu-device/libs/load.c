@@ -105,15 +105,6 @@ void *lib_own(struct lib_call *c, size_t size)
 	return c->loaded->own;
 }
 
-const char *lib_with_own(struct mirror *m)
-{
-	const struct lib_loaded *l = atomic_load(&m->loaded);
-
-	while (l && !l->own)
-		l = l->next;
-	return l ? l->lib->name : NULL;
-}
-
 void *lib_kind_symbol(struct mirror *m, struct lib_loaded *l, uint32_t kind, bool destroy)
 {
 	const struct lib_kind *k = &l->lib->kinds[kind];

@@ -147,14 +147,12 @@ void lib_object_end(struct mirror *m, struct handle *h)
 	free(o);
 }
 
-const char *lib_unsaved(struct mirror *m, const struct handle *h)
+const char *lib_unsaved(const struct handle *h)
 {
 	const struct lib_object *o = h->library;
 
-	if (!o->lib->kinds[o->kind].bare || o->use_count || o->own || o->prepared)
-		return o->lib->name;
-	/* As with the algorithms of cuBLASLt: it takes only those that it has made itself. */
-	return lib_with_own(m);
+	return !o->lib->kinds[o->kind].bare || o->use_count || o->own || o->prepared ? o->lib->name
+										     : NULL;
 }
 
 bool lib_make_settings(struct lib_call *c, void **native, uint32_t kind, const uint8_t *at,

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "include/qculib.h"
+#include "qcu-device/libs/libs.h"
 #include "qcu-device/mirror/keeping.h"
 
 #define FIELD_NONE    0xff
@@ -225,6 +225,43 @@ static void end_thread_streams(struct call *c)
 		kept_end(&c->m->kept, &name);
 }
 
+/* Calls of a library that are repeated, at most so many different ones. */
+#define REPEATED 1024u
+
+/* The answer stands behind the arguments: has the library done it? */
+static bool has_succeeded(const struct kept_step *r)
+{
+	const uint8_t *data = r->data;
+	struct qcu_lib_answer answer;
+	struct qcu_lib_head head;
+
+	if (r->len < sizeof(head) + sizeof(answer))
+		return false;
+	memcpy(&head, data, sizeof(head));
+	if (head.args > r->len - sizeof(head) - sizeof(answer))
+		return false;
+	memcpy(&answer, data + sizeof(head) + head.args, sizeof(answer));
+	return !answer.status;
+}
+
+static void keep_repeated(struct call *c)
+{
+	const struct kept_name name = {.kind = HANDLE_LIBRARY, .id = MIR_REPEATED};
+	struct kept_step *r = copy_command(c);
+
+	if (r && !has_succeeded(r)) {
+		kept_step_free(r);
+		return;
+	}
+	if (r) {
+		r->cmd.lib_ask.stream = QCU_STREAM_LEGACY;
+		r->key = hash(r->data, r->len);
+	}
+	kept_add(&c->m->kept, &name, r, false, NULL);
+	if (kept_count(&c->m->kept, &name) > REPEATED)
+		kept_lose(&c->m->kept);
+}
+
 /*
  * Of a library's object the command that created it. What the program sets in it comes with each
  * call. The stream in which it was created may be gone.
@@ -237,6 +274,8 @@ static void keep_library(struct call *c)
 	uint64_t start[2]; /* a struct qcu_lib_head, and the object's number */
 	struct handle *h = NULL;
 
+	if (lib_repeats(c->cmd->lib_ask.library, function))
+		keep_repeated(c);
 	if (function != QCU_LIB_CREATE && function != QCU_LIB_DESTROY)
 		return;
 	if (c->cmd->buf.len < sizeof(start) || mir_buf_read(c, start, sizeof(start))) {
@@ -244,14 +283,14 @@ static void keep_library(struct call *c)
 		return;
 	}
 	name.id = start[1];
-	if (name.id <= QCU_ID_MAX)
+	if (name.id >= QCU_ID_FIRST && name.id <= QCU_ID_MAX)
 		h = handles_get(&c->m->handles, HANDLE_LIBRARY, (uint32_t)name.id);
 	if (h && function == QCU_LIB_CREATE) {
 		r = copy_command(c);
 		if (r)
 			r->cmd.lib_ask.stream = QCU_STREAM_LEGACY;
 		kept_add(&c->m->kept, &name, r, true, NULL);
-	} else if (!h) {
+	} else if (!h && name.id >= QCU_ID_FIRST) {
 		kept_end(&c->m->kept, &name);
 	}
 	handles_put(&c->m->handles, h);

@@ -95,6 +95,9 @@
 	X(GREEN_DESTROY, REFUSED) X(GREEN_STREAM, REFUSED)
 /* clang-format on */
 
+/* The object of a library to which calls are kept that are repeated (lib_repeats). */
+#define MIR_REPEATED 0u
+
 /* What a command does. It may be asked about any number. */
 enum kept_does mir_kept_does(uint16_t op);
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "include/qculib.h"
+#include "qcu-device/libs/libs.h"
 #include "qcu-device/mirror/dispatch.h"
 #include "qcu-device/mirror/keeping.h"
 #include "qcu-device/mirror/module_names.h"
@@ -91,7 +91,8 @@ static bool is_allowed(const struct archive_entry *e)
 	if (e->what == ARCHIVE_RECORDED)
 		return e->cmd.op == QCU_OP_EVENT_RECORD;
 	if (does == KEPT_LIBRARY)
-		return e->cmd.lib_ask.function == QCU_LIB_CREATE;
+		return e->cmd.lib_ask.function == QCU_LIB_CREATE ||
+		       lib_repeats(e->cmd.lib_ask.library, e->cmd.lib_ask.function);
 	return does == KEPT_MAKES || does == KEPT_SETS || is_content(e->cmd.op);
 }
 
@@ -147,21 +148,6 @@ static bool is_same_answer(const struct qCUcmd *now, const struct qCUcmd *then)
 	       !memcmp(now->body + rule->in, then->body + rule->in, QCU_BODY - rule->in);
 }
 
-/* The answer stands behind the arguments. */
-static bool has_library_made(const uint8_t *data, size_t len)
-{
-	struct qcu_lib_answer answer;
-	struct qcu_lib_head head;
-
-	if (len < sizeof(head) + sizeof(answer))
-		return false;
-	memcpy(&head, data, sizeof(head));
-	if (head.args > len - sizeof(head) - sizeof(answer))
-		return false;
-	memcpy(&answer, data + sizeof(head) + head.args, sizeof(answer));
-	return !answer.status;
-}
-
 static bool carry_out(struct restoring *r, const struct archive_entry *e, void *data,
 		      const struct be_wanted *wanted)
 {
@@ -189,8 +175,6 @@ static bool carry_out(struct restoring *r, const struct archive_entry *e, void *
 	if (r->req.cmd.status)
 		return refuse_archive(r, "%s cannot be done again: %s", name,
 				      mir_error_name(r->req.cmd.status));
-	if (e->cmd.op == QCU_OP_LIB_ASK && !has_library_made(data, e->len))
-		return refuse_archive(r, "a library does not make its object again");
 	return is_same_answer(&r->req.cmd, &e->cmd) ||
 	       refuse_archive(r, "%s has another answer than before", name);
 }
@@ -293,6 +277,23 @@ static bool must_settle(const struct restoring *r, uint16_t op)
 	       op == QCU_OP_LIB_ASK;
 }
 
+/* A library must answer as it did: the answer is written over the one in `data`. */
+static bool ask_library(struct restoring *r, const struct archive_entry *e, void *data)
+{
+	void *before = malloc(e->len + 1);
+	bool ok;
+
+	if (!before)
+		return refuse_archive(r, "there is no memory");
+	if (e->len)
+		memcpy(before, data, e->len);
+	ok = carry_out(r, e, data, NULL);
+	if (ok && memcmp(before, data, e->len))
+		ok = refuse_archive(r, "a library has another answer than before");
+	free(before);
+	return ok;
+}
+
 static bool restore_entry(struct restoring *r, const struct archive_entry *e, void *data,
 			  const struct be_wanted *wanted)
 {
@@ -300,6 +301,8 @@ static bool restore_entry(struct restoring *r, const struct archive_entry *e, vo
 	case ARCHIVE_COMMAND:
 		if (must_settle(r, e->cmd.op) && !settle_modules(r))
 			return false;
+		if (e->cmd.op == QCU_OP_LIB_ASK)
+			return ask_library(r, e, data);
 		return carry_out(r, e, data, wanted) &&
 		       (e->cmd.op != QCU_OP_MODULE_LOAD || note_loaded(r, e, wanted));
 	case ARCHIVE_PLACES:

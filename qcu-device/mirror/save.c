@@ -129,7 +129,7 @@ static bool is_handle_kept(struct saving *s, enum handle_kind kind, uint32_t id,
 	const struct kept_object *o = kept_find(&s->m->kept, &name);
 	const char *why;
 
-	if (kind == HANDLE_LIBRARY && (why = lib_unsaved(s->m, h)))
+	if (kind == HANDLE_LIBRARY && (why = lib_unsaved(h)))
 		return refuse_saving(s, "it has an object of %s, whose state cannot be read", why);
 	if (!o || !o->made)
 		return refuse_saving(s, "it has %s", kind_name(kind));
@@ -158,6 +158,29 @@ static bool are_handles_kept(struct saving *s)
 		}
 	}
 	return ok;
+}
+
+/* Calls that are repeated need their handle, where they have one. */
+static bool are_calls_kept(struct saving *s)
+{
+	const struct kept_name name = {.kind = HANDLE_LIBRARY, .id = MIR_REPEATED};
+	const struct kept_object *o = kept_find(&s->m->kept, &name);
+	const struct kept_step *r;
+	struct kept_name of = {.kind = HANDLE_LIBRARY};
+	uint64_t made;
+
+	if (!o)
+		return true;
+	STAILQ_FOREACH(r, &o->records, link)
+	{
+		memcpy(&of.id, (const uint8_t *)r->data + sizeof(struct qcu_lib_head),
+		       sizeof(of.id));
+		made = kept_made(kept_find(&s->m->kept, &of));
+		if (lib_needs_handle(r->cmd.lib_ask.function) && (!made || made > r->number))
+			return refuse_saving(s, "it has an algorithm of cublaslt whose handle has "
+						"ended");
+	}
+	return true;
 }
 
 static bool is_memory_kept(struct saving *s)
@@ -197,7 +220,7 @@ static bool is_possible(struct saving *s)
 	for (va = 0; window_next_pinned(&m->window, &va, &len, &placed); va += len)
 		if (placed)
 			return refuse_saving(s, "it has managed memory that moves");
-	return are_handles_kept(s) && is_memory_kept(s) &&
+	return are_handles_kept(s) && are_calls_kept(s) && is_memory_kept(s) &&
 	       are_objects_kept(s, KEPT_TEXTURE, "a texture") &&
 	       are_objects_kept(s, KEPT_SURFACE, "a surface");
 }
