@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "qcu-device/mirror/archive.h"
@@ -246,4 +247,18 @@ bool archive_read(struct archive *s, struct archive_entry *e, void **data,
 		*wanted = NULL;
 	}
 	return ok;
+}
+
+void *archive_pieces(unsigned int count)
+{
+	void *p = mmap(NULL, count * ARCHIVE_PIECE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+void archive_pieces_end(void *pieces, unsigned int count)
+{
+	if (pieces)
+		munmap(pieces, count * ARCHIVE_PIECE);
 }

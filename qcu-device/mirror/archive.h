@@ -71,4 +71,8 @@ bool archive_read(struct archive *s, struct archive_entry *e, void **data,
 		  struct be_wanted **wanted);
 void archive_free(struct archive *s, void *data);
 
+/* Whole pages for pieces of contents, which can be registered. NULL: there is no memory. */
+void *archive_pieces(unsigned int count);
+void archive_pieces_end(void *pieces, unsigned int count);
+
 #endif

@@ -20,7 +20,6 @@
 /* No thread of a guest has this number. */
 #define RESTORING_THREAD 0xffffffffu
 #define TEXT_MAX	 (64ull << 20)
-#define PAGE		 4096u
 
 struct restoring {
 	struct mirror *m;
@@ -384,12 +383,12 @@ static bool restore_archive(struct mirror *m, int fd, bool unsummed, char *why, 
 	if (!ops->unsaved)
 		return refuse_archive(&r, "the backend %s cannot restore a session yet", ops->name);
 	/* Contents come there. Without it they are slower. */
-	r.from.piece = aligned_alloc(PAGE, ARCHIVE_PIECE);
+	r.from.piece = archive_pieces(1);
 	registered = r.from.piece && !ops->host_register(m->be, r.from.piece, ARCHIVE_PIECE);
 	ok = read_head(&r) && read_entries(&r) && end_restoring_thread(&r);
 	if (registered)
 		(void)ops->host_unregister(m->be, r.from.piece);
-	free(r.from.piece);
+	archive_pieces_end(r.from.piece, 1);
 	free(r.loaded);
 	if (ops->hold)
 		(void)ops->hold(m->be, NULL, 0);

@@ -18,7 +18,6 @@
 #include "qcu-device/mirror/archive.h"
 
 #define PAUSE_NS 200000
-#define PAGE	 4096u
 
 #define BIT(kind) (1u << (kind))
 /*
@@ -417,7 +416,7 @@ static bool is_zero(const uint8_t *p, size_t len)
 /* The buffers are registered, so that the GPU copies into one while the other one is written. */
 static bool open_buffers(struct saving *s)
 {
-	s->buffer[0] = aligned_alloc(PAGE, 2 * ARCHIVE_PIECE);
+	s->buffer[0] = archive_pieces(2);
 	if (!s->buffer[0])
 		return refuse_saving(s, "there is no memory");
 	s->buffer[1] = s->buffer[0] + ARCHIVE_PIECE;
@@ -429,7 +428,7 @@ static void close_buffers(struct saving *s)
 {
 	if (s->registered)
 		(void)s->m->cfg.ops->host_unregister(s->m->be, s->buffer[0]);
-	free(s->buffer[0]);
+	archive_pieces_end(s->buffer[0], 2);
 }
 
 static uint64_t piece_at(const struct be_wanted *p, uint64_t at)

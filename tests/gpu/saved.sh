@@ -5,7 +5,8 @@
 # gets the memory of another one. Then every test program without a VM, natively and with its session saved and restored in
 # the middle: the outputs must be the same. Then how long that takes, beside NVIDIA's checkpoints of a process.
 #
-#	saved.sh [OUT [SECONDS [GIB]]]	SECONDS: for the programs (150); GIB: at most this much device memory (40)
+#	saved.sh [OUT [SECONDS [GIB]]]	SECONDS: for the programs (150); GIB: at most this much device memory (40).
+#					PARTS: which of backend, memory, checkpoints, programs; SEEDS: for the programs
 #
 # OUT (default: the current folder) gets saved.out, and what differs in saved.differ.
 set -uo pipefail
@@ -84,15 +85,14 @@ programs() {
 	done
 }
 
-{
+backend() {
 	echo "== the backend"
 	BE_CHECK_MOVABLE=1 timeout 200 "$device/be_check" "$device/be_cuda.so" "$device/be_check.fatbin" 0 2>&1 |
 		grep -v '^ok '
-	: >"$out/saved.differ"
-	for seed in ${SEEDS:-1}; do
-		echo "== programs, seed $seed"
-		programs
-	done
+}
+
+memory() {
+	local gib
 	echo "== memory"
 	for gib in 1 8 "$most"; do
 		rm -f "$work/ready"
@@ -101,6 +101,21 @@ programs() {
 			"$root/build/tests/loopback/holder" "$gib" "$work/ready"
 	done
 	cat "$work/holder.log" "$work/times"
+}
+
+checkpoints() {
 	BE_CHECK_MOVABLE=1 BE_CHECK_GIB=$most BE_CHECK_ONLY=checkpoints timeout 200 "$device/be_check" "$device/be_cuda.so" \
 		"$device/be_check.fatbin" 0 2>&1 | grep cuCheckpoint
-} | tee "$out/saved.out"
+}
+
+: >"$out/saved.differ"
+for part in ${PARTS:-backend memory checkpoints programs}; do
+	if [ "$part" = programs ]; then
+		for seed in ${SEEDS:-1}; do
+			echo "== programs, seed $seed"
+			programs
+		done
+	else
+		"$part"
+	fi
+done | tee "$out/saved.out"
