@@ -307,52 +307,6 @@ int image_measure(const void *image, size_t len, const char **why, uint64_t *mem
 	return ret;
 }
 
-/* ---- names ---- */
-
-void image_names_add(struct image_names *names, const char *name, size_t len)
-{
-	char **more = names->name, *copy = strndup(name, len);
-
-	if (copy && names->count == names->room) {
-		names->room = 2 * names->room + 16;
-		more = realloc(more, names->room * sizeof(*more));
-	}
-	if (!copy || !more) {
-		free(copy);
-		names->room = names->count;
-		names->no_memory = true;
-		return;
-	}
-	names->name = more;
-	names->name[names->count++] = copy;
-}
-
-void image_names_free(struct image_names *names)
-{
-	while (names->count)
-		free(names->name[--names->count]);
-	free(names->name);
-	*names = (struct image_names){0};
-}
-
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void drop_equal_names(struct image_names *names)
-{
-	size_t i, n = 0;
-
-	for (i = 0; i < names->count; i++) {
-		if (n && !strcmp(names->name[n - 1], names->name[i]))
-			free(names->name[i]);
-		else
-			names->name[n++] = names->name[i];
-	}
-	names->count = n;
-}
-
 int image_names(const void *image, size_t len, struct image_names *names)
 {
 	struct walk w = {.names = names};
@@ -363,8 +317,6 @@ int image_names(const void *image, size_t len, struct image_names *names)
 	ret = walk_image(image, len, &why, &w);
 	if (!ret && names->no_memory)
 		ret = QCU_ERR_MemoryAllocation;
-	if (names->count)
-		qsort(names->name, names->count, sizeof(*names->name), compare_names);
-	drop_equal_names(names);
+	image_names_sort(names);
 	return ret;
 }

@@ -50,7 +50,11 @@ struct image_names {
  */
 int image_names(const void *image, size_t len, struct image_names *names);
 void image_names_free(struct image_names *names);
+
+/* image_names.c */
 void image_names_add(struct image_names *names, const char *name, size_t len);
+/* And drops those that are there twice. */
+void image_names_sort(struct image_names *names);
 
 /* Each checks one kind of image. Returns NULL if nothing is wrong, else the reason. */
 const char *image_elf_fault(const void *image, size_t len);

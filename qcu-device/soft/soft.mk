@@ -10,7 +10,7 @@ SOFT_SRCS += $(addprefix qcu-device/soft/gpu/, \
 SOFT_LIBRARY_SRCS := $(addprefix qcu-device/soft/libs/,blas.c blas1.c blas2.c blas3.c blaslt.c fft.c host.c libs.c rand.c)
 SOFT_SRCS += $(SOFT_LIBRARY_SRCS) qcu-device/soft/be_soft.c
 # These are also part of the mirror, but tests run the software GPU without a mirror.
-SOFT_SRCS += qcu-device/base/complain.c qcu-device/backend/image.c qcu-device/backend/image_elf.c qcu-device/backend/image_ptx.c \
+SOFT_SRCS += qcu-device/base/complain.c qcu-device/backend/image.c qcu-device/backend/image_elf.c qcu-device/backend/image_names.c qcu-device/backend/image_ptx.c \
 	qcu-device/backend/pass.c qcu-device/base/sorted.c
 # They have the parameters of NVIDIA's functions, whose headers the shims need, too.
 $(SOFT_LIBRARY_SRCS:%.c=$(B)/%.o): override CFLAGS += -isystem $(dir $(CUDART_INC))

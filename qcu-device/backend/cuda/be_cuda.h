@@ -293,9 +293,6 @@ void cu_plots_reset(struct be *be, unsigned int dev);
 int cu_plots_peer(struct be *be, unsigned int dev, unsigned int peer, bool on);
 /* Memory for mem_alloc, from CUDA or as a plot. The device is current. */
 int cu_plot_new(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
-/* Reserves the addresses of a plot: there, or not at all. */
-int cu_addresses_reserve(struct be *be, uint64_t size, uint64_t at);
-void cu_hold_end(struct be *be);
 /* The same at this address, as a plot. */
 int cu_plot_at(struct be *be, unsigned int dev, uint64_t size, uint64_t at);
 /* Of a plot or of anything else that cudaFree frees. */

@@ -39,7 +39,6 @@ void cu_mem_close(struct be *be)
 	}
 	cu_slabs_close(be);
 	cu_kept_close(be);
-	cu_hold_end(be);
 	cu_plots_close(be);
 	sorted_free(&be->ranges);
 	atomic_fetch_add(&cu_mem_gone, 1);

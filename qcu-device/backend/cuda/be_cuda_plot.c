@@ -29,8 +29,21 @@ int cu_plots_open(struct be *be)
 	return pthread_mutex_init(&be->plot_lock, NULL) ? QCU_ERR_OperatingSystem : 0;
 }
 
+/* What is still held is free again. */
+static void end_hold(struct be *be)
+{
+	const struct be_wanted *h = (const struct be_wanted *)be->held.v;
+	size_t i;
+
+	for (i = 0; i < be->held.count; i++)
+		if (h[i].size)
+			CU_DRIVER(be, unreserve, (CUdeviceptr)h[i].addr, h[i].size);
+	sorted_free(&be->held);
+}
+
 void cu_plots_close(struct be *be)
 {
+	end_hold(be);
 	sorted_free(&be->plots);
 	pthread_mutex_destroy(&be->plot_lock);
 }
@@ -154,7 +167,8 @@ void cu_part_give(struct cu_plot *b, unsigned int i, unsigned int count)
 	}
 }
 
-int cu_addresses_reserve(struct be *be, uint64_t size, uint64_t at)
+/* There, or not at all. */
+static int reserve_there(struct be *be, uint64_t size, uint64_t at)
 {
 	CUdeviceptr got = 0;
 	int ret = CU_DRIVER(be, reserve, &got, size, 0, (CUdeviceptr)at, 0);
@@ -163,6 +177,44 @@ int cu_addresses_reserve(struct be *be, uint64_t size, uint64_t at)
 		return ret;
 	CU_DRIVER(be, unreserve, got, size);
 	return QCU_ERR_MemoryAllocation;
+}
+
+static int hold_place(struct be *be, const struct be_wanted *place)
+{
+	const uint64_t size = cu_units(place->size);
+	size_t at = sorted_upto(&be->held, place->addr);
+	struct be_wanted *h = (struct be_wanted *)be->held.v;
+	int ret;
+
+	/* Small memory of one slab has one place. */
+	if (!size || place->addr % CU_UNIT || (at && h[at - 1].addr == place->addr))
+		return QCU_ERR_Success;
+	/* The context comes first: what CUDA needs for it has the same addresses in each process.
+	 */
+	ret = cu_use(be, place->dev);
+	if (!ret)
+		ret = reserve_there(be, size, place->addr);
+	h = ret ? NULL : sorted_insert(&be->held, at);
+	if (h)
+		*h = (struct be_wanted){.addr = place->addr, .size = size};
+	else if (!ret)
+		CU_DRIVER(be, unreserve, (CUdeviceptr)place->addr, size);
+	return ret || h ? ret : (int)QCU_ERR_MemoryAllocation;
+}
+
+int cu_hold(struct be *be, const struct be_wanted *places, size_t count)
+{
+	int ret = QCU_ERR_Success;
+	size_t i;
+
+	if (!places)
+		end_hold(be);
+	else if (!be->movable)
+		ret = QCU_ERR_NotSupported;
+	be->held.size = sizeof(struct be_wanted);
+	for (i = 0; i < count && !ret; i++)
+		ret = hold_place(be, &places[i]);
+	return ret;
 }
 
 /* Does the backend hold these addresses? Then they are the caller's now. */
@@ -207,7 +259,7 @@ struct cu_plot *cu_plot_reserve(struct be *be, unsigned int dev, uint64_t size, 
 	else if (take_held(be, size, wanted))
 		*ret = QCU_ERR_Success;
 	else
-		*ret = cu_addresses_reserve(be, size, wanted);
+		*ret = reserve_there(be, size, wanted);
 	if (*ret) {
 		free(b);
 		return NULL;

@@ -52,55 +52,6 @@ void cu_want(struct be *be, const struct be_wanted *wanted, size_t count)
 	be->wanted_count = count;
 }
 
-void cu_hold_end(struct be *be)
-{
-	const struct be_wanted *h = (const struct be_wanted *)be->held.v;
-	size_t i;
-
-	for (i = 0; i < be->held.count; i++)
-		if (h[i].size)
-			CU_DRIVER(be, unreserve, (CUdeviceptr)h[i].addr, h[i].size);
-	sorted_free(&be->held);
-}
-
-static int hold_place(struct be *be, const struct be_wanted *place)
-{
-	const uint64_t size = cu_units(place->size);
-	size_t at = sorted_upto(&be->held, place->addr);
-	struct be_wanted *h = (struct be_wanted *)be->held.v;
-	int ret;
-
-	/* Small memory of one slab has one place. */
-	if (!size || place->addr % CU_UNIT || (at && h[at - 1].addr == place->addr))
-		return QCU_ERR_Success;
-	/* The context comes first: what CUDA needs for it has the same addresses in each process.
-	 */
-	ret = cu_use(be, place->dev);
-	if (!ret)
-		ret = cu_addresses_reserve(be, size, place->addr);
-	h = ret ? NULL : sorted_insert(&be->held, at);
-	if (h)
-		*h = (struct be_wanted){.addr = place->addr, .size = size};
-	else if (!ret)
-		CU_DRIVER(be, unreserve, (CUdeviceptr)place->addr, size);
-	return ret || h ? ret : (int)QCU_ERR_MemoryAllocation;
-}
-
-int cu_hold(struct be *be, const struct be_wanted *places, size_t count)
-{
-	int ret = QCU_ERR_Success;
-	size_t i;
-
-	if (!places)
-		cu_hold_end(be);
-	else if (!be->movable)
-		ret = QCU_ERR_NotSupported;
-	be->held.size = sizeof(struct be_wanted);
-	for (i = 0; i < count && !ret; i++)
-		ret = hold_place(be, &places[i]);
-	return ret;
-}
-
 bool cu_mem_block(struct be *be, uint64_t addr, struct be_wanted *block)
 {
 	const struct cu_range *r;
