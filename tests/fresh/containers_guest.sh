@@ -12,12 +12,16 @@ containers() {
 	[ -e /run/cdi/qcuda.yaml ] || bad "the unit has written no specification"
 	image=$(podman pull -q oci:/share/images/image 2>$log) || { cat $log && bad "the image cannot be had"; }
 	files_of_image >/var/tmp/image
+	touch /var/tmp/pulled
 
 	step "a container without the device"
 	says "it has the device, or runs CUDA" 'libcudart' run sh -c 'ls -d /dev/qcuda /dev/nvidiactl /usr/lib/qcuda /usr/bin/nvidia-smi
 		echo "$LD_AUDIT$NVIDIA_VISIBLE_DEVICES."; shared'
 	! grep -e '^/' $log || bad "it has something of the device"
 	grep -x '[.]' $log >/dev/null || { cat $log && bad "it has variables of ours"; }
+
+	two_containers
+	unchanged /var/lib/containers
 
 	step "with the device, and a root that is read-only"
 	must "CUDA in a container" run --read-only --device qcuda.org/gpu=all sh -c '
@@ -30,6 +34,7 @@ containers() {
 
 	step "rootless"
 	must "ada has no image" as ada 'podman pull -q oci:/share/images/image >image'
+	touch /var/tmp/pulled
 	says "who has no right to the device has it" 'Permission denied' as ada 'podman run --rm --network none \
 		--device qcuda.org/gpu=all --entrypoint "[]" $(cat image) sh -c ": </dev/qcuda"'
 	must "CUDA in ada's container" as ada 'podman run --rm --network none --group-add keep-groups \
@@ -37,6 +42,7 @@ containers() {
 	[ ! -e /share/more ] || more_containers
 	files_of_image >/var/tmp/image.after
 	cmp /var/tmp/image /var/tmp/image.after || bad "the image has changed"
+	unchanged /home/ada/.local/share/containers
 	step "containers are done"
 }
 
@@ -60,6 +66,37 @@ files_of_image() {
 	podman image unmount "$image" >/dev/null
 }
 
+# unchanged FOLDER: no file of podman's images there has changed since they were pulled. The kernel notes the time of each
+# change; containers have layers of their own, which are gone with them.
+unchanged() {
+	find "$1"/storage/overlay/*/diff -mindepth 1 -cnewer /var/tmp/pulled >$log
+	[ ! -s $log ] || { cat $log && bad "files of images have changed"; }
+}
+
+# two_containers: one has the device and waits, while a second one runs CuPy, which compiles kernels.
+two_containers() {
+	step "two containers at once"
+	mkfifo /tmp/gate
+	podman run -i --rm --network none --device qcuda.org/gpu=all --entrypoint '[]' "$image" sleeper </tmp/gate >/tmp/first &
+	exec 8>/tmp/gate
+	until grep ready /tmp/first >/dev/null; do
+		kill -0 $! 2>/dev/null || bad "the first container has ended"
+		sleep 0.5
+	done
+	if [ -e /share/python ]; then
+		must "no nvidia-smi beside it" qcu-smi
+		step "CuPy"
+		must "CuPy" podman run --rm --network none --device qcuda.org/gpu=all --volume /mnt/cuda:/usr/local/cuda:ro \
+			--env CUDA_PATH=/usr/local/cuda --env LD_LIBRARY_PATH=/usr/local/cuda/lib64 --env HOME=/tmp --tmpfs=/tmp --workdir /data --entrypoint '[]' "$(cat /share/python)" python3 cupy_kernels.py
+	else
+		echo "guest: skipped: CuPy: $(tail -n 1 /share/no_python)"
+		must "a second container" run --device qcuda.org/gpu=all linked-in
+	fi
+	exec 8>&-
+	must "the first container" wait $!
+	step "both have ended"
+}
+
 # What only the night tests.
 more_containers() {
 	local musl
@@ -69,19 +106,6 @@ more_containers() {
 	says "musl" 'image-needs-newer-glibc' podman run --rm --network none --device qcuda.org/gpu=all "$musl" sh
 	says "musl with runc" 'C library musl' podman --runtime runc run --rm --network none --device qcuda.org/gpu=all "$musl" sh
 	must "runc" podman --runtime runc run --rm --network none --device qcuda.org/gpu=all --entrypoint '[]' "$image" linked-in
-
-	step "two containers at once"
-	mkfifo /tmp/gate
-	podman run -i --rm --network none --device qcuda.org/gpu=all --entrypoint '[]' "$image" sleeper </tmp/gate >/tmp/first &
-	exec 8>/tmp/gate
-	until grep ready /tmp/first >/dev/null; do
-		kill -0 $! 2>/dev/null || bad "the first container has ended"
-		sleep 0.5
-	done
-	must "a second container" run --device qcuda.org/gpu=all linked-in
-	must "nvidia-smi beside it" qcu-smi
-	exec 8>&-
-	must "the first container" wait $!
 
 	step "the other name"
 	mkdir -p /etc/cdi

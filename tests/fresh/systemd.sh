@@ -4,8 +4,8 @@
 # The VM that people have: a Debian with a disk, a boot loader and systemd, which qcu vm --disk boots. The guest
 # package is installed in it with apt; after a reboot an ordinary user compiles a program with nvcc, whose toolkit
 # lies on a 9p share, and runs it; then the package is upgraded and removed, and nothing of it is left
-# (systemd_guest.sh). podman gives the device to containers (containers_guest.sh). With --short the program is compiled here, and nothing is upgraded. The cache keeps the Debian
-# (systemd_lib.sh).
+# (systemd_guest.sh). podman gives the device to containers (containers_guest.sh). With --short the program is compiled
+# here, and nothing is upgraded. The cache keeps the Debian (systemd_lib.sh).
 #
 # Where the processor is emulated the guest would need many minutes to compile the driver. So DKMS compiles it in
 # this Debian before, for the same kernel but without a VM, and the guest's DKMS gets what it made.
@@ -68,6 +68,12 @@ make_images() {
 	: >"$work/musl/lib/ld-musl-x86_64.so.1"
 	"$root/tests/vm/launcher/oci.py" "$work/share/images/image" good "$work/image"
 	"$root/tests/vm/launcher/oci.py" "$work/share/images/musl" good "$work/musl"
+	wheels=$("$root/scripts/python-wheels" 2>"$work/share/no_python") || return 0
+	python_root "$work/image" "$wheels"
+	cp "$root/tests/python/cupy_kernels.py" "$work/image/data/"
+	"$root/tests/vm/launcher/oci.py" "$work/share/images/python" good "$work/image"
+	enter /qcuda/tests/fresh/systemd_inside.sh image >"$work/log" 2>&1 || fail "$work/log" "podman does not take the image"
+	rm -r "$work/share/images/python"
 }
 
 # run_guest: the VM runs in a mount namespace of its own, in which the toolkit lies among the packages.
@@ -87,10 +93,12 @@ main() {
 	scratch
 	new=$work/root
 	mkdir -p "$new" "$work"/{packages/cuda,share,disk}
-	folders=("$root:/qcuda:ro" "$work/disk:/disk" "$work/packages:/packages")
+	folders=("$root:/qcuda:ro" "$work/disk:/disk" "$work/packages:/packages" "$work/share:/share")
 	bare_debian
 	step "Debian $release is ready; making packages"
 	make_packages
+	step "making images"
+	make_images
 	step "making a disk"
 	enter /qcuda/tests/fresh/systemd_inside.sh disk >"$work/log" 2>&1 || fail "$work/log" "no disk"
 	# Outside of it, because it is what is copied.
@@ -104,7 +112,6 @@ main() {
 	cp "$build/tests/guest/vector_add" "$work/share/needs_library"
 	cp "$build/tests/guest-static/vector_add" "$work/share/"
 	cp "$root/tests/fresh/containers_guest.sh" "$work/share/containers"
-	make_images
 	[ -n "$short" ] || : >"$work/share/more"
 	[ -n "$short" ] || cp "$root/tests/guest/numeric/vector_add.cu" "$root/tests/guest/check.h" "$work/share/"
 	step "booting"

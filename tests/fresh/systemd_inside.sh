@@ -3,6 +3,7 @@
 #
 # systemd.sh runs this in the Debian of which it makes a disk, before it is one:
 #   finish   settings that this Debian needs as a guest
+#   image    has podman take the image of /share/images/python, and leaves its name in /share
 #   disk     makes /disk/disk.img with a boot loader, the kernel and room for the root
 #   driver   has DKMS compile the driver, and puts what it made into /packages
 set -euo pipefail
@@ -43,6 +44,10 @@ finish() {
 	systemctl mask apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service \
 		fstrim.timer getty@tty1.service podman.service podman.socket podman-auto-update.service podman-auto-update.timer podman-restart.service serial-getty@ttyS0.service systemd-binfmt.service systemd-random-seed.service \
 		systemd-timesyncd.service
+}
+
+image() {
+	podman pull -q oci:/share/images/python >/share/python
 }
 
 disk() {

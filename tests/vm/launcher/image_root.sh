@@ -2,7 +2,8 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # B is set by the scripts that source this file
 #
-# The files of an image for tests: busybox, this machine's C library, and a CUDA program that is linked in three ways.
+# The files of images for tests: busybox, this machine's C library, and a CUDA program that is linked in three ways; this
+# machine's Python with CuPy.
 
 image_libraries=/lib/x86_64-linux-gnu
 
@@ -22,4 +23,21 @@ image_root() {
 	cp "$B/tests/guest-static/vector_add" "$1/bin/linked-in"
 	strip -o "$1/bin/stripped" "$B/tests/guest-static/vector_add"
 	cp "$B/tests/guest/sleeper" "$1/bin/"
+}
+
+# python_root FOLDER WHEELS: adds this machine's python3, and NumPy and CuPy from the folder of wheels.
+python_root() {
+	local exe lib site file
+	read -r exe lib site < <(python3 -c 'import os, sys, sysconfig
+print(os.path.realpath(sys.executable), *map(sysconfig.get_path, ("stdlib", "purelib")))')
+	tar -C / --exclude=site-packages --exclude=dist-packages --exclude=test --exclude=idlelib --exclude=ensurepip \
+		--exclude='config-*' -c "${exe#/}" "${lib#/}" | tar -C "$1" -x
+	ln -sf "$exe" "$1/bin/python3"
+	mkdir -p "$1$site"
+	# CuPy's folder cuda is a part of NVIDIA's own bindings.
+	(cd "$2" && tar --exclude=tests -c numpy numpy.libs cupy cupy_backends cupyx cuda cupy_cuda*.dist-info) | tar -C "$1$site" -x
+	while read -r file; do
+		mkdir -p "$1${file%/*}"
+		cp -L "$file" "$1$file"
+	done < <(ldd "$exe" "$lib"/lib-dynload/*.so | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' | sort -u)
 }
