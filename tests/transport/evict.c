@@ -66,9 +66,12 @@ static uint64_t next_chance(void)
 /* One thread has its time. */
 static bool is_time(void)
 {
-	uint64_t now = spin_clock(), next = atomic_load(&next_ns);
+	uint64_t now, next = atomic_load(&next_ns);
 
-	return every_ms && now >= next &&
+	if (!every_ms)
+		return false;
+	now = spin_clock();
+	return now >= next &&
 	       atomic_compare_exchange_strong(&next_ns, &next, now + every_ms * 1000000);
 }
 
