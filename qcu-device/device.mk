@@ -33,7 +33,8 @@ DEVICE_SRCS := $(addprefix qcu-device/jail/,jail.c jail_calls.c jail_files.c jai
 DEVICE_SRCS += $(addprefix qcu-device/moving/,dirty.c state.c)
 DEVICE_SRCS += qcu-device/front/front.c
 DEVICE_SRCS += $(addprefix qcu-device/host/,birth.c board.c board_print.c groups.c main.c memwatch.c metrics.c mirror_vq.c nursery.c passes.c plugin.c poll.c \
-	ramfiles.c ring.c sessions.c spares.c status.c vhost.c)
+	ramfiles.c sessions.c spares.c status.c vhost.c)
+DEVICE_SRCS += qcu-device/memory/ring.c
 # Static: a mirror loads its libraries as a user that may not be allowed to read every folder.
 DEVICE_LIBS := $(patsubst %,-l:lib%.a,seccomp cap lz4 zstd) -lm -ldl
 PARTS += $(B)/qcu-device/qcu-device

@@ -11,7 +11,7 @@
 
 #include "qcu-device/base/limits.h"
 #include "qcu-device/jail/jail.h"
-#include "qcu-device/host/ring.h"
+#include "qcu-device/memory/ring.h"
 #include "qcu-device/mirror/mirror.h"
 #include "qcu-device/turns/keeper.h"
 

@@ -50,7 +50,7 @@ test_device_pass_LIBS := -Wl,--wrap=clock_gettime
 test_device_gap_OBJS := $(B)/qcu-device/base/gap.o
 test_device_ipc_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 test_device_ipc_LIBS := $(SOFT_LIBS)
-test_device_ring_OBJS := $(DEVICE_DRIVER) $(B)/qcu-device/host/ring.o $(B)/qcu-device/memory/guestmem.o
+test_device_ring_OBJS := $(DEVICE_DRIVER) $(B)/qcu-device/memory/ring.o $(B)/qcu-device/memory/guestmem.o
 test_device_spin_OBJS := $(B)/qcu-device/base/spin.o
 test_device_vhost_OBJS := $(B)/tests/unit/device/host/test_device_frontend.o $(DEVICE_FAKE) \
 	$(DEVICE_DRIVER) \

@@ -19,7 +19,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "qcu-device/host/ring.h"
+#include "qcu-device/memory/ring.h"
 #include "tests/unit/device/host/test_device_driver.h"
 
 #define RAM  0x10000ull

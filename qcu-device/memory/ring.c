@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "qcu-device/host/ring.h"
+#include "qcu-device/memory/ring.h"
 
 #define PUSHING (1ull << 63)
 
