@@ -96,24 +96,42 @@ struct mirror_args {
 	struct turns_view turns;
 	bool warm; /* get ready before the session arrives */
 	/*
-	 * The control socket: it brings the session, and later new call fds. The main process's end
-	 * closes when that process ends.
+	 * The control socket: it brings the session, and later what mirror_tells lists. The main
+	 * process's end closes when that process ends.
 	 */
 	int ctl_fd;
 };
 void mirror_vq_run(const struct mirror_args *args) __attribute__((noreturn));
 
 /*
- * The session: the first message on ctl_fd, sent with the kick fd and the call fd. The addresses of
- * the queue's parts are guest-physical, because the sender has them mapped at other addresses.
+ * What the main process tells a mirror on ctl_fd. The first message is MIRROR_BEGIN or
+ * MIRROR_RESTORE. Each of those marked with (answer) is answered with a mirror_answer; nothing else
+ * is sent until the answer is there.
  */
-struct mirror_job {
+enum mirror_tells {
+	MIRROR_BEGIN = 1, /* work this queue, or go on with it; with the kick fd and the call fd */
+	MIRROR_CALL,	  /* another call fd, or none */
+	MIRROR_HOLD,	  /* take no more commands, and finish those that were taken (answer) */
+	MIRROR_SAVE,	  /* held: write the session into this file (answer) */
+	MIRROR_RESTORE,	  /* make the session that is in this file, and be held (answer) */
+};
+
+/* The addresses of the queue's parts are guest-physical: the sender has them mapped elsewhere. */
+struct mirror_message {
+	uint32_t what;
+	unsigned int wait_ms; /* how long commands may take to end */
 	unsigned int session;
 	uint32_t guest_pid;
-	bool has_call;
 	bool event_idx;
 	unsigned int num;
 	uint64_t desc, avail, used;
+};
+
+/* A guest may have broken into the mirror: nothing in it is trusted. */
+struct mirror_answer {
+	bool ok;
+	bool passes; /* if not ok: the reason may pass */
+	char why[160];
 };
 
 #endif

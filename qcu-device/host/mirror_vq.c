@@ -21,6 +21,7 @@
 #include "qcu-device/base/spin.h"
 #include "qcu-device/host/device.h"
 #include "qcu-device/mirror/dispatch.h"
+#include "qcu-device/mirror/save.h"
 
 /*
  * Data that comes with a command is counted from this size on. Smaller data is not counted, so that
@@ -32,6 +33,7 @@
 #define REPLY_BUFFERS 4 /* a reply of 64 bytes may be split, but not into more buffers */
 
 struct vq {
+	const struct mirror_args *args;
 	struct ring ring;
 	pthread_mutex_t lock; /* protects `ring` and `call_fd` */
 	struct mirror *m;
@@ -203,11 +205,13 @@ static struct mir_request *take_popped_request(struct vq *vq)
 	return &r->req;
 }
 
-/* QEMU has given the queue another interrupt. */
-static void new_call_fd(struct vq *vq)
+/* ---- what the main process says ---- */
+
+/* `fds` has two, -1 where none came. False: there is no message yet. */
+static bool read_message(struct vq *vq, struct mirror_message *m, int fds[2], int flags)
 {
-	char byte, control[CMSG_SPACE(sizeof(int))];
-	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
+	char control[CMSG_SPACE(2 * sizeof(int))];
+	struct iovec iov = {.iov_base = m, .iov_len = sizeof(*m)};
 	struct msghdr msg = {
 		.msg_iov = &iov,
 		.msg_iovlen = 1,
@@ -215,16 +219,24 @@ static void new_call_fd(struct vq *vq)
 		.msg_controllen = sizeof(control),
 	};
 	struct cmsghdr *cmsg;
-	ssize_t n = recvmsg(vq->ctl_fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	int fd = -1;
+	ssize_t n = recvmsg(vq->ctl_fd, &msg, MSG_CMSG_CLOEXEC | flags);
 
+	fds[0] = fds[1] = -1;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
+		return false;
 	if (n <= 0)
 		_exit(DEVICE_EXIT_OK);
 	cmsg = CMSG_FIRSTHDR(&msg);
-	if (cmsg && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS)
-		memcpy(&fd, CMSG_DATA(cmsg), sizeof(fd));
+	if (n != sizeof(*m) || (cmsg && cmsg->cmsg_len > CMSG_LEN(2 * sizeof(int))))
+		_exit(MIRROR_EXIT_SETUP);
+	if (cmsg)
+		memcpy(fds, CMSG_DATA(cmsg), cmsg->cmsg_len - CMSG_LEN(0));
+	return true;
+}
+
+/* QEMU has given the queue another interrupt. */
+static void take_call_fd(struct vq *vq, int fd)
+{
 	pthread_mutex_lock(&vq->lock);
 	if (vq->call_fd >= 0)
 		close(vq->call_fd);
@@ -234,6 +246,127 @@ static void new_call_fd(struct vq *vq)
 		eventfd_write(fd, 1);
 	pthread_mutex_unlock(&vq->lock);
 }
+
+/* Finds the queue in this process's memory. False: it is not in the VM's memory. */
+static bool find_ring(struct vq *vq, const struct mirror_message *m)
+{
+	struct ring *r = &vq->ring;
+	const struct guestmem *mem = vq->args->mem;
+
+	if (!m->num || m->num > RING_MAX || m->session > vq->args->opt->sessions)
+		return false;
+	r->num = m->num;
+	r->event_idx = m->event_idx;
+	r->signalled_valid = false;
+	r->mem = mem;
+	r->state = &vq->args->states[m->session];
+	r->desc = guestmem_translate(mem, m->desc, ring_desc_bytes(m->num));
+	r->avail = guestmem_translate(mem, m->avail, ring_avail_bytes(m->num));
+	r->used = guestmem_translate(mem, m->used, ring_used_bytes(m->num));
+	return r->desc && r->avail && r->used;
+}
+
+/* The session's queue, in the first message or after the session was held. */
+static void take_queue(struct vq *vq, const struct mirror_message *m, const int fds[2])
+{
+	bool ok;
+
+	if (fds[0] < 0)
+		_exit(MIRROR_EXIT_SETUP);
+	pthread_mutex_lock(&vq->lock);
+	ok = find_ring(vq, m);
+	pthread_mutex_unlock(&vq->lock);
+	if (!ok)
+		_exit(MIRROR_EXIT_SETUP);
+	if (vq->kick_fd >= 0)
+		close(vq->kick_fd);
+	vq->kick_fd = fds[0];
+	take_call_fd(vq, fds[1]);
+}
+
+static void answer(struct vq *vq, const struct mirror_answer *a)
+{
+	if (send(vq->ctl_fd, a, sizeof(*a), MSG_NOSIGNAL) != sizeof(*a))
+		_exit(DEVICE_EXIT_OK);
+}
+
+static void restore(struct vq *vq, int fd)
+{
+	struct mirror_answer a = {0};
+
+	a.ok = fd >= 0 && mir_restore(vq->m, fd, a.why, sizeof(a.why));
+	close(fd);
+	answer(vq, &a);
+	if (!a.ok)
+		_exit(MIRROR_EXIT_SETUP);
+}
+
+static void save(struct vq *vq, const struct mirror_message *m, int fd)
+{
+	struct mirror_answer a = {0};
+
+	a.ok = fd >= 0 && mir_save(vq->m, fd, m->wait_ms, a.why, sizeof(a.why));
+	close(fd);
+	answer(vq, &a);
+}
+
+static void hold(struct vq *vq, const struct mirror_message *m)
+{
+	struct mirror_answer a = {0};
+
+	atomic_store(&vq->args->states[vq->session].told, false);
+	a.ok = mir_can_save(vq->m, m->wait_ms, &a.passes, a.why, sizeof(a.why));
+	answer(vq, &a);
+}
+
+/* Takes no commands until the main process gives it the queue, perhaps for the first time. */
+static void be_held(struct vq *vq)
+{
+	struct mirror_message m;
+	int fds[2];
+
+	for (;;) {
+		if (!read_message(vq, &m, fds, 0))
+			continue;
+		switch (m.what) {
+		case MIRROR_BEGIN:
+			take_queue(vq, &m, fds);
+			return;
+		case MIRROR_CALL:
+			take_call_fd(vq, fds[0]);
+			break;
+		case MIRROR_HOLD:
+			hold(vq, &m);
+			break;
+		case MIRROR_SAVE:
+			save(vq, &m, fds[0]);
+			break;
+		default:
+			_exit(MIRROR_EXIT_SETUP);
+		}
+	}
+}
+
+static void obey(struct vq *vq)
+{
+	struct mirror_message m;
+	int fds[2];
+
+	if (!read_message(vq, &m, fds, MSG_DONTWAIT))
+		return;
+	switch (m.what) {
+	case MIRROR_CALL:
+		take_call_fd(vq, fds[0]);
+		return;
+	case MIRROR_HOLD:
+		hold(vq, &m);
+		be_held(vq);
+		return;
+	}
+	_exit(MIRROR_EXIT_SETUP);
+}
+
+/* ---- the queue ---- */
 
 static void wait_for_work(struct vq *vq)
 {
@@ -248,7 +381,7 @@ static void wait_for_work(struct vq *vq)
 	if (fds[0].revents && eventfd_read(vq->kick_fd, &kicks) && errno != EAGAIN)
 		_exit(MIRROR_EXIT_SETUP);
 	if (fds[1].revents)
-		new_call_fd(vq);
+		obey(vq);
 }
 
 /* Polls for work for a moment. Meanwhile the guest need not notify us. */
@@ -256,6 +389,36 @@ static void look_for_work(struct vq *vq, uint64_t since)
 {
 	while (!ring_has_work(&vq->ring) && spin_more(since, vq->spin.now_ns))
 		spin_pause();
+}
+
+/*
+ * In a session that has been restored: takes again what the mirror before had taken and not
+ * answered. That is the request that waits for the next host function. What it says about the one
+ * before has been heard.
+ */
+static void retake_requests(struct vq *vq)
+{
+	struct mir_request *req;
+	const char *why;
+	unsigned int head;
+	int rc;
+
+	for (head = 0; head < vq->ring.num; head++) {
+		if (!atomic_load(&vq->ring.state->inflight[head]))
+			continue;
+		pthread_mutex_lock(&vq->lock);
+		rc = ring_retake(&vq->ring, (uint16_t)head, &vq->chain, &why);
+		pthread_mutex_unlock(&vq->lock);
+		if (rc < 0)
+			rule_broken(why);
+		req = take_popped_request(vq);
+		if (req && req->cmd.op != QCU_OP_HOST_NEXT)
+			rule_broken("a command that was not finished when its session was saved");
+		if (req)
+			req->cmd.host_next.done = 0;
+		if (req && !mir_submit(vq->m, req))
+			rule_broken(NULL);
+	}
 }
 
 static void __attribute__((noreturn)) serve_queue(struct vq *vq)
@@ -268,6 +431,8 @@ static void __attribute__((noreturn)) serve_queue(struct vq *vq)
 		bool idle;
 		int rc;
 
+		if (atomic_load_explicit(&vq->ring.state->told, memory_order_relaxed))
+			obey(vq);
 		pthread_mutex_lock(&vq->lock);
 		ring_kicks_off(&vq->ring);
 		rc = ring_pop(&vq->ring, &vq->chain, &why);
@@ -291,67 +456,35 @@ static void __attribute__((noreturn)) serve_queue(struct vq *vq)
 	}
 }
 
-/* Finds the queue in this process's memory. False: it is not in the VM's memory. */
-static bool find_ring(struct vq *vq, const struct mirror_args *args, const struct mirror_job *job)
-{
-	struct ring *r = &vq->ring;
-
-	if (!job->num || job->num > RING_MAX || job->session > args->opt->sessions)
-		return false;
-	r->num = job->num;
-	r->event_idx = job->event_idx;
-	r->mem = args->mem;
-	r->state = &args->states[job->session];
-	r->desc = guestmem_translate(args->mem, job->desc, ring_desc_bytes(job->num));
-	r->avail = guestmem_translate(args->mem, job->avail, ring_avail_bytes(job->num));
-	r->used = guestmem_translate(args->mem, job->used, ring_used_bytes(job->num));
-	return r->desc && r->avail && r->used;
-}
-
 /*
  * Waits for the session. If the socket is closed first, there is nothing to do, and the process
- * exits.
+ * exits. Returns the file with a saved session; -1: it is a new session, and the queue is there.
  */
-static void take_session(struct vq *vq, const struct mirror_args *args)
+static int take_session(struct vq *vq)
 {
-	struct mirror_job job;
-	int fds[2] = {-1, -1};
-	char control[CMSG_SPACE(sizeof(fds))], name[16];
-	struct iovec iov = {.iov_base = &job, .iov_len = sizeof(job)};
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control,
-		.msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *cmsg;
-	ssize_t n;
+	struct mirror_message m;
+	int fds[2];
+	char name[16];
 
-	do {
-		n = recvmsg(vq->ctl_fd, &msg, MSG_CMSG_CLOEXEC);
-	} while (n < 0 && errno == EINTR);
-	if (n <= 0)
-		_exit(DEVICE_EXIT_OK);
-	cmsg = CMSG_FIRSTHDR(&msg);
-	if (n != sizeof(job) || !cmsg ||
-	    cmsg->cmsg_len != CMSG_LEN((1 + job.has_call) * sizeof(int)))
+	while (!read_message(vq, &m, fds, 0))
+		;
+	if (!m.session || m.session > vq->args->opt->sessions ||
+	    (m.what != MIRROR_BEGIN && (m.what != MIRROR_RESTORE || fds[0] < 0)))
 		_exit(MIRROR_EXIT_SETUP);
-	memcpy(fds, CMSG_DATA(cmsg), cmsg->cmsg_len - CMSG_LEN(0));
-	vq->kick_fd = fds[0];
-	vq->call_fd = fds[1];
-	vq->session = job.session;
-	vq->guest_pid = job.guest_pid;
-	complain_context(job.session, job.guest_pid);
-	if (!find_ring(vq, args, &job))
-		_exit(MIRROR_EXIT_SETUP);
-	vq->ring.state->begun = true;
-	snprintf(name, sizeof(name), "qcu-mirror %u", job.session);
+	vq->session = m.session;
+	vq->guest_pid = m.guest_pid;
+	complain_context(m.session, m.guest_pid);
+	if (m.what == MIRROR_BEGIN)
+		take_queue(vq, &m, fds);
+	vq->args->states[m.session].begun = true;
+	snprintf(name, sizeof(name), "qcu-mirror %u", m.session);
 	prctl(PR_SET_NAME, name);
+	return m.what == MIRROR_RESTORE ? fds[0] : -1;
 }
 
 void mirror_vq_run(const struct mirror_args *args)
 {
-	static struct vq vq;
+	static struct vq vq = {.kick_fd = -1, .call_fd = -1};
 	struct mir_config cfg = {
 		.ops = args->ops,
 		.options = args->opt->be,
@@ -370,17 +503,19 @@ void mirror_vq_run(const struct mirror_args *args)
 		.timed_out_ctx = &vq,
 		.poll_us = args->opt->poll_us,
 	};
+	int saved = -1;
 
 	cfg.options.capture_stdout = true;
 	if (!complain_keep_stderr())
 		_exit(MIRROR_EXIT_SETUP);
 	prctl(PR_SET_NAME, "qcu-warming");
+	vq.args = args;
 	vq.ctl_fd = args->ctl_fd;
 	pthread_mutex_init(&vq.lock, NULL);
 	spin_init(&vq.spin, args->opt->poll_us);
 
 	if (!args->warm)
-		take_session(&vq, args);
+		saved = take_session(&vq);
 	cfg.session = vq.session;
 	cfg.guest_pid = vq.guest_pid;
 	if (mir_create(&vq.m, &cfg))
@@ -388,8 +523,13 @@ void mirror_vq_run(const struct mirror_args *args)
 	if (args->warm) {
 		mir_warm(vq.m);
 		prctl(PR_SET_NAME, "qcu-spare");
-		take_session(&vq, args);
+		saved = take_session(&vq);
 		mir_begin(vq.m, vq.session, vq.guest_pid);
+	}
+	if (saved >= 0) {
+		restore(&vq, saved);
+		be_held(&vq);
+		retake_requests(&vq);
 	}
 	serve_queue(&vq);
 }

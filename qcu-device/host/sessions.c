@@ -135,7 +135,7 @@ static bool another_mirror(struct device *d, unsigned int queue)
 	struct session *s = &d->session[queue];
 	struct mirror_process new;
 
-	if (!spares_take(d, queue, &new))
+	if (!spares_take(d, queue, -1, &new))
 		return false;
 	device_unwatch(d, s->mirror.pidfd);
 	mirror_gone(d, &s->mirror);
@@ -215,6 +215,13 @@ void sessions_queue_stops(struct device *d, unsigned int queue)
 {
 	struct session *s = &d->session[queue];
 
+	if (queue && s->held) {
+		if (d->ring[queue].num)
+			s->popped = (uint16_t)d->states[queue].popped;
+		if (s->state == SESSION_DEAD && d->vu.vq[queue].kick_fd >= 0)
+			device_unwatch(d, d->vu.vq[queue].kick_fd);
+		return;
+	}
 	if (queue) {
 		end_session(d, queue, "ended, because the guest stopped or reset the device");
 		if (d->vu.vq[queue].kick_fd >= 0)
@@ -223,6 +230,86 @@ void sessions_queue_stops(struct device *d, unsigned int queue)
 		return;
 	}
 	finish_closing(d);
+}
+
+void sessions_drop_held(struct device *d)
+{
+	unsigned int q;
+
+	for (q = 1; q <= d->opt->sessions; q++) {
+		if (!d->session[q].held)
+			continue;
+		end_session(d, q, "ended, because another state of the VM is loaded");
+		d->session[q].held = d->session[q].restored = false;
+		d->session[q].state = SESSION_NONE;
+	}
+}
+
+void sessions_settle(struct device *d)
+{
+	unsigned int q;
+
+	for (q = 1; q <= d->opt->sessions; q++)
+		if (d->session[q].state == SESSION_CLOSING || d->session[q].state == SESSION_ENDING)
+			end_session(d, q, NULL);
+}
+
+void sessions_adopt(struct device *d, unsigned int queue, const struct mirror_process *mirror)
+{
+	struct session *s = &d->session[queue];
+
+	s->mirror = *mirror;
+	s->state = mirror->pid ? SESSION_LIVE : SESSION_DEAD;
+	if (mirror->pid)
+		device_watch(d, mirror->pidfd, reap_mirror, queue);
+	board_open(d->board, queue, s->guest_pid, s->comm);
+}
+
+static bool goes_on(struct device *d, unsigned int queue)
+{
+	struct session *s = &d->session[queue];
+	struct ring *r = &d->ring[queue];
+	const VuVirtq *vq = &d->vu.vq[queue];
+
+	if (!r->num || vq->kick_fd < 0 || vq->last_avail_idx != s->popped)
+		return false;
+	if (!s->restored)
+		return true;
+	ring_start(r, s->popped);
+	if (s->waits != STATE_NONE && s->waits >= r->num)
+		return false;
+	if (s->waits != STATE_NONE)
+		ring_mark_taken(r, s->waits);
+	r->state->begun = true;
+	return true;
+}
+
+void sessions_queue_starts(struct device *d, unsigned int queue)
+{
+	struct session *s = &d->session[queue];
+	struct ring *r = &d->ring[queue];
+	const VuVirtq *vq = &d->vu.vq[queue];
+	bool ok = goes_on(d, queue);
+
+	s->held = s->restored = false;
+	if (!ok && r->num)
+		ring_start(r, vq->last_avail_idx);
+	if (ok && s->state == SESSION_DEAD) {
+		ring_take_over(r);
+		device_watch(d, vq->kick_fd, dead_queue_kicked, queue);
+		return_all_chains(d, queue);
+		return;
+	}
+	if (ok && mirror_begin(d, queue, &s->mirror))
+		return;
+	end_session(d, queue,
+		    ok ? "ended, because its mirror does not respond"
+		       : "ended, because the guest has set its device up anew");
+	if (ok)
+		return;
+	if (vq->kick_fd >= 0)
+		device_unwatch(d, vq->kick_fd);
+	s->state = SESSION_NONE;
 }
 
 unsigned int sessions_open(struct device *d, unsigned int *queue)
@@ -244,25 +331,12 @@ unsigned int sessions_open(struct device *d, unsigned int *queue)
 void sessions_new_call_fd(struct device *d, unsigned int queue, int fd)
 {
 	struct session *s = &d->session[queue <= d->opt->sessions ? queue : 0];
-	char byte = 0, control[CMSG_SPACE(sizeof(int))] = {0};
-	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	const struct mirror_message m = {.what = MIRROR_CALL};
 
 	if (s->state != SESSION_LIVE)
 		return;
-	if (fd >= 0) {
-		struct cmsghdr *cmsg;
-
-		msg.msg_control = control;
-		msg.msg_controllen = sizeof(control);
-		cmsg = CMSG_FIRSTHDR(&msg);
-		cmsg->cmsg_level = SOL_SOCKET;
-		cmsg->cmsg_type = SCM_RIGHTS;
-		cmsg->cmsg_len = CMSG_LEN(sizeof(fd));
-		memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
-	}
 	/* A mirror that does not read these messages any more hangs or is dying. */
-	if (sendmsg(s->mirror.ctl_fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EPIPE &&
+	if (!mirror_tell(&s->mirror, &m, &fd, fd >= 0, MSG_DONTWAIT) && errno != EPIPE &&
 	    errno != ECONNRESET)
 		end_session(d, queue, "ended, because its mirror does not respond");
 }
@@ -292,11 +366,10 @@ static int session_open(struct device *d, const struct qcu_open *o)
 	for (i = 0; s->comm[i]; i++)
 		if (s->comm[i] < ' ' || s->comm[i] > '~')
 			s->comm[i] = '?';
-	if (!spares_take(d, o->queue, &s->mirror))
+	if (!spares_take(d, o->queue, -1, &s->mirror))
 		return QCU_ERR_OperatingSystem;
-	device_watch(d, s->mirror.pidfd, reap_mirror, o->queue);
-	s->state = SESSION_LIVE;
-	board_open(d->board, o->queue, s->guest_pid, s->comm);
+	s->held = s->restored = false;
+	sessions_adopt(d, o->queue, &s->mirror);
 	if (d->opt->verbose)
 		say_of_session(d, o->queue, "open");
 	return QCU_ERR_Success;

@@ -212,34 +212,34 @@ void spares_end(struct device *d)
 	}
 }
 
-static bool give_session(const struct mirror_process *p, const struct mirror_job *job,
-			 const int fds[2])
+bool mirror_tell(const struct mirror_process *p, const struct mirror_message *m, const int *fds,
+		 unsigned int n, int flags)
 {
-	size_t bytes = (job->has_call ? 2 : 1) * sizeof(int);
+	size_t bytes = n * sizeof(int);
 	char control[CMSG_SPACE(2 * sizeof(int))] = {0};
-	struct iovec iov = {.iov_base = (void *)job, .iov_len = sizeof(*job)};
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control,
-		.msg_controllen = CMSG_SPACE(bytes),
-	};
-	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
+	struct iovec iov = {.iov_base = (void *)m, .iov_len = sizeof(*m)};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	struct cmsghdr *cmsg;
 
-	cmsg->cmsg_level = SOL_SOCKET;
-	cmsg->cmsg_type = SCM_RIGHTS;
-	cmsg->cmsg_len = CMSG_LEN(bytes);
-	memcpy(CMSG_DATA(cmsg), fds, bytes);
-	return sendmsg(p->ctl_fd, &msg, MSG_NOSIGNAL) == sizeof(*job);
+	if (n) {
+		msg.msg_control = control;
+		msg.msg_controllen = CMSG_SPACE(bytes);
+		cmsg = CMSG_FIRSTHDR(&msg);
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(bytes);
+		memcpy(CMSG_DATA(cmsg), fds, bytes);
+	}
+	return sendmsg(p->ctl_fd, &msg, MSG_NOSIGNAL | flags) == sizeof(*m);
 }
 
-bool spares_take(struct device *d, unsigned int queue, struct mirror_process *out)
+bool mirror_begin(struct device *d, unsigned int queue, const struct mirror_process *p)
 {
 	const VuVirtq *vq = &d->vu.vq[queue];
-	const struct mirror_job job = {
+	const struct mirror_message m = {
+		.what = MIRROR_BEGIN,
 		.session = queue,
 		.guest_pid = d->session[queue].guest_pid,
-		.has_call = vq->call_fd >= 0,
 		.event_idx = d->ring[queue].event_idx,
 		.num = d->ring[queue].num,
 		.desc = d->ring_at[queue].desc,
@@ -248,20 +248,37 @@ bool spares_take(struct device *d, unsigned int queue, struct mirror_process *ou
 	};
 	const int fds[2] = {vq->kick_fd, vq->call_fd};
 
+	return mirror_tell(p, &m, fds, vq->call_fd >= 0 ? 2 : 1, 0);
+}
+
+static bool give_session(struct device *d, unsigned int queue, const struct mirror_process *p,
+			 int saved)
+{
+	const struct mirror_message m = {
+		.what = MIRROR_RESTORE,
+		.session = queue,
+		.guest_pid = d->session[queue].guest_pid,
+	};
+
+	return saved < 0 ? mirror_begin(d, queue, p) : mirror_tell(p, &m, &saved, 1, 0);
+}
+
+bool spares_take(struct device *d, unsigned int queue, int saved, struct mirror_process *out)
+{
 	d->spares_fail = false;
 	d->states[queue].begun = false;
 	while (d->spares) {
 		/* The oldest spare is the most likely one to be ready. */
 		*out = d->spare[0];
 		remove_spare(d, 0);
-		if (give_session(out, &job, fds))
+		if (give_session(d, queue, out, saved))
 			return true;
 		/* The spare has died, and the poll loop has not seen it yet. */
 		kill_and_reap(d, out);
 	}
 	if (!new_mirror(d, out, false))
 		return false;
-	if (give_session(out, &job, fds))
+	if (give_session(d, queue, out, saved))
 		return true;
 	complain("session %u: its mirror does not take it: %s", queue, strerror(errno));
 	kill_and_reap(d, out);

@@ -22,7 +22,6 @@
 #include "qcu-device/front/front.h"
 #include "qcu-device/host/metrics.h"
 #include "qcu-device/host/vhost.h"
-#include "qcu-device/moving/dirty.h"
 
 /* The header that defines these does not come with the library. */
 #define VIRTIO_F_VERSION_1_BIT	    32
@@ -32,9 +31,6 @@
 #define PROTOCOL_F_DEVICE_STATE 19
 #define MSG_SET_DEVICE_STATE_FD 42
 #define MSG_CHECK_DEVICE_STATE	43
-#define MSG_STATE_NO_FILE	(1u << 8) /* in the answer: the file that came is used */
-#define MSG_STATE_FAILED	1u
-enum { DIRECTION_SAVE, DIRECTION_LOAD };
 
 /* ---- our view of memory and queues ---- */
 
@@ -124,6 +120,11 @@ static void queue_set_started(VuDev *vu, int queue, bool started)
 	bind_ring(d, queue);
 	if (!started)
 		return;
+	transfer_starts(d);
+	if (queue && d->session[queue].held) {
+		sessions_queue_starts(d, queue);
+		return;
+	}
 	if (r->num)
 		ring_start(r, vu->vq[queue].last_avail_idx);
 	if (queue == 0 && vu->vq[0].kick_fd >= 0) {
@@ -131,150 +132,6 @@ static void queue_set_started(VuDev *vu, int queue, bool started)
 		/* In a VM that has been saved or moved, a kick may have come to nobody. */
 		eventfd_write(vu->vq[0].kick_fd, 1);
 	}
-}
-
-/* ---- saving and loading the VM ---- */
-
-static bool is_logging(const struct device *d)
-{
-	return d->vu.features >> VHOST_F_LOG_ALL & 1;
-}
-
-/* A log that could not be mapped is no log. */
-static bool has_log(const struct device *d)
-{
-	return d->vu.log_table && d->vu.log_table != MAP_FAILED;
-}
-
-/*
- * Why the VM cannot be saved now; empty: it can. QEMU reads it behind the guest's part of the
- * config space.
- */
-static void reason_against_saving(struct device *d, char *why, size_t size)
-{
-	const struct session *s;
-	unsigned int q, open;
-
-	open = sessions_open(d, &q);
-	s = &d->session[q];
-	*why = '\0';
-	if (open)
-		snprintf(why, size,
-			 "%s (pid %u in the VM) %s CUDA, and saving what a program has on the GPU "
-			 "is not implemented yet",
-			 s->comm, s->guest_pid, open > 1 ? "and others use" : "uses");
-	else if (is_logging(d) && !has_log(d))
-		snprintf(why, size, "the log of written pages cannot be mapped");
-}
-
-/*
- * Mirrors write what their programs have named, in guest memory that this process does not know. So
- * if there has been a session since QEMU began to copy the memory, all of it counts as written.
- */
-static void mark_written(struct device *d)
-{
-	if (!is_logging(d) || !d->wrote)
-		return;
-	if (!has_log(d) || !dirty_mark_all(d->vu.log_table, d->vu.log_size, &d->mem))
-		complain("the log of written pages is too small for the VM's memory");
-	d->wrote = sessions_open(d, NULL);
-}
-
-static void answer_state(VhostUserMsg *vmsg, int *do_reply, uint64_t answer)
-{
-	vmsg->payload.u64 = answer;
-	vmsg->size = sizeof(vmsg->payload.u64);
-	vmsg->fd_num = 0;
-	*do_reply = 1;
-}
-
-static void end_loading(struct device *d)
-{
-	if (d->loading < 0)
-		return;
-	device_unwatch(d, d->loading);
-	close(d->loading);
-	d->loading = -1;
-}
-
-/* One byte more than a state can have is a state that is refused; QEMU's write fails. */
-static void read_state(struct device *d, unsigned int queue)
-{
-	ssize_t n;
-
-	(void)queue;
-	do {
-		n = read(d->loading, d->loaded + d->loaded_bytes,
-			 sizeof(d->loaded) - d->loaded_bytes);
-		if (n > 0)
-			d->loaded_bytes += (size_t)n;
-	} while ((n > 0 && d->loaded_bytes < sizeof(d->loaded)) || (n < 0 && errno == EINTR));
-	if (n >= 0)
-		end_loading(d);
-}
-
-static bool save_state(struct device *d, int fd)
-{
-	char why[256];
-	struct state s;
-	ssize_t n;
-
-	reason_against_saving(d, why, sizeof(why));
-	if (*why) {
-		complain("the VM cannot be saved, because %s", why);
-		close(fd);
-		return false;
-	}
-	state_make(&s, d->opt->sessions);
-	n = write(fd, &s, sizeof(s)); /* a new pipe has room for it */
-	close(fd);
-	return n == (ssize_t)sizeof(s);
-}
-
-/* QEMU has a pipe for the device's state. The device does not run, or the state is not saved. */
-static void transfer_state(struct device *d, VhostUserMsg *vmsg, int *do_reply)
-{
-	const struct vhost_vring_state what = vmsg->payload.state; /* has the same two fields */
-	uint64_t failed = MSG_STATE_FAILED | MSG_STATE_NO_FILE;
-	int fd = vmsg->fd_num == 1 ? vmsg->fds[0] : -1, i;
-
-	end_loading(d);
-	d->moved = false;
-	if (fd < 0 || vmsg->size != 2 * sizeof(uint32_t) || what.num ||
-	    what.index > DIRECTION_LOAD || fcntl(fd, F_SETFL, O_NONBLOCK)) {
-		complain("QEMU asks for the device's state in an unknown way");
-		for (i = 0; i < vmsg->fd_num; i++)
-			close(vmsg->fds[i]);
-	} else if (what.index == DIRECTION_SAVE) {
-		d->moved = save_state(d, fd);
-		if (d->moved)
-			failed = MSG_STATE_NO_FILE;
-	} else {
-		d->loading = fd;
-		d->loaded_bytes = 0;
-		device_watch(d, fd, read_state, 0);
-		failed = MSG_STATE_NO_FILE;
-	}
-	answer_state(vmsg, do_reply, failed);
-}
-
-/* QEMU has written or read all of it, and asks for the result. */
-static void check_state(struct device *d, VhostUserMsg *vmsg, int *do_reply)
-{
-	char why[256] = "it does not end";
-
-	if (d->loading >= 0)
-		read_state(d, 0);
-	if (d->loading < 0 && d->loaded_bytes)
-		d->moved =
-			state_fits(d->loaded, d->loaded_bytes, d->opt->sessions, why, sizeof(why));
-	else if (d->loading < 0 && !d->moved)
-		strcpy(why, "it is empty");
-	end_loading(d);
-	d->loaded_bytes = 0;
-	if (!d->moved)
-		complain("the saved state of the device cannot be used: %s", why);
-	answer_state(vmsg, do_reply, d->moved ? 0 : MSG_STATE_FAILED);
 }
 
 /* Called before a queue stops or gets another kick fd: no chain of it may be outstanding. */
@@ -286,7 +143,7 @@ static void stop_queue(struct device *d, unsigned int queue)
 		return;
 	vq = &d->vu.vq[queue];
 	sessions_queue_stops(d, queue);
-	mark_written(d);
+	transfer_mark_written(d);
 	if (d->ring[queue].num)
 		vq->last_avail_idx = vq->shadow_avail_idx = (uint16_t)d->ring[queue].state->popped;
 }
@@ -329,6 +186,7 @@ static int process_msg(VuDev *vu, VhostUserMsg *vmsg, int *do_reply)
 			 "and -machine memory-backend=ram");
 	if (end_if_refused(d, vmsg))
 		return 1;
+	transfer_message(d, vmsg->request);
 	switch (vmsg->request) {
 	case VHOST_USER_NONE: /* read_msg() has seen the end of the connection */
 		return 1;
@@ -380,13 +238,13 @@ static int process_msg(VuDev *vu, VhostUserMsg *vmsg, int *do_reply)
 		return 0;
 	case VHOST_USER_SET_LOG_BASE:
 		/* What has been written without a log may have been copied already. */
-		d->wrote = is_logging(d) || sessions_open(d, NULL);
+		d->wrote = d->vu.features >> VHOST_F_LOG_ALL & 1 || sessions_open(d, NULL);
 		return 0;
 	case MSG_SET_DEVICE_STATE_FD:
 		transfer_state(d, vmsg, do_reply);
 		return 1;
 	case MSG_CHECK_DEVICE_STATE:
-		check_state(d, vmsg, do_reply);
+		transfer_check(d, vmsg, do_reply);
 		return 1;
 	}
 	return 0;
@@ -407,7 +265,7 @@ static int get_config(VuDev *vu, uint8_t *config, uint32_t len)
 	memset(config, 0, len);
 	memcpy(config, &c, len < sizeof(c) ? len : sizeof(c));
 	if (len > sizeof(c))
-		reason_against_saving(device_of(vu), (char *)config + sizeof(c), len - sizeof(c));
+		transfer_reason(device_of(vu), (char *)config + sizeof(c), len - sizeof(c));
 	return 0;
 }
 
@@ -529,6 +387,7 @@ static void socket_ready(struct device *d, unsigned int queue)
 	(void)queue;
 	if (!vu_dispatch(&d->vu))
 		d->over = true;
+	transfer_write(d);
 	if (!d->over && d->mem_changed) {
 		d->mem_changed = false;
 		memory_changed(d);
@@ -653,7 +512,7 @@ int vhost_serve(int sock, const struct device_options *opt)
 		goto out;
 	}
 	d->opt = opt;
-	d->loading = -1;
+	d->loading = d->loaded = d->saving = -1;
 	passes_init(&d->passes);
 	if (!make_shared(d))
 		goto out_shared;
@@ -672,7 +531,7 @@ int vhost_serve(int sock, const struct device_options *opt)
 	}
 	sessions_end_all(d, "ended, because QEMU is gone");
 	spares_end(d);
-	end_loading(d);
+	transfer_end(d);
 	rc = d->failed ? DEVICE_EXIT_FAILURE : DEVICE_EXIT_OK;
 	vu_deinit(&d->vu);
 	ramfiles_close(&d->ram);

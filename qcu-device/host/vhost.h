@@ -36,6 +36,10 @@ struct session {
 	struct mirror_process mirror;
 	uint32_t guest_pid;
 	char comm[17];
+	bool held;	     /* its mirror takes no commands; or, if dead, its queue does not run */
+	bool restored;	     /* and its mirror has never had this queue */
+	uint16_t popped;     /* held: index of the next command */
+	uint16_t waits;	     /* restored: as in state_session */
 	uint16_t close_head; /* SESSION_CLOSING: the chain to answer */
 	struct qCUcmd close_cmd;
 	struct iovec close_in;
@@ -67,12 +71,16 @@ struct device {
 	struct turns_view turns;   /* how the VM shares its GPUs with others */
 	struct board *board;	   /* shared with the metrics process */
 	struct ring_chain chain;   /* the control command that is being carried out */
-	/* Saving and loading the VM. */
-	bool wrote;  /* there has been a session since QEMU began to log written pages */
-	bool moved;  /* the last state was saved, or loaded, without an error */
-	int loading; /* the pipe with a saved state; -1: none */
-	size_t loaded_bytes;
-	uint8_t loaded[STATE_MAX];
+	/* Saving and loading the VM (transfer.c). */
+	bool asked;	   /* QEMU's last message asks whether the VM can be saved */
+	bool stands;	   /* the device stops to be saved: all sessions are held */
+	char against[256]; /* then: why they cannot be saved; empty: they can */
+	bool wrote;	   /* there has been a session since QEMU began to log written pages */
+	bool moved;	   /* the last state was saved, or loaded, without an error */
+	int saving;	   /* the pipe for the state that is to be written; -1: none */
+	int loading;	   /* the pipe with a saved state; -1: none */
+	int loaded;	   /* a file with what has come from there; -1: none */
+	uint64_t loaded_bytes;
 };
 
 /* poll.c: what the poll loop watches. One callback for each fd. */
@@ -87,10 +95,16 @@ void device_poll(struct device *d);
 void spares_fill(struct device *d);
 void spares_end(struct device *d);
 /*
- * Gives this queue's session to a mirror, a spare or a new one. False: this failed, and the reason
- * has been reported.
+ * Gives this queue's session to a mirror, a spare or a new one. It begins to work the queue; or, if
+ * `saved` is a file and not -1, it restores that session and is held. False: this failed, and the
+ * reason has been reported.
  */
-bool spares_take(struct device *d, unsigned int queue, struct mirror_process *out);
+bool spares_take(struct device *d, unsigned int queue, int saved, struct mirror_process *out);
+/* Sends a message with up to two files. False: with errno. */
+bool mirror_tell(const struct mirror_process *p, const struct mirror_message *m, const int *fds,
+		 unsigned int n, int flags);
+/* Tells the mirror to work this queue. */
+bool mirror_begin(struct device *d, unsigned int queue, const struct mirror_process *p);
 /* The mirror's process has been reaped: closes what is left of it, and frees its seat. */
 void mirror_gone(struct device *d, const struct mirror_process *p);
 
@@ -119,5 +133,57 @@ void sessions_kill(struct device *d, unsigned int queue, const char *why);
 void sessions_queue_stops(struct device *d, unsigned int queue);
 /* QEMU gives a queue another interrupt (-1: none). The fd stays the caller's. */
 void sessions_new_call_fd(struct device *d, unsigned int queue, int fd);
+/* The guest has this session, and the mirror carries it. A mirror of 0: it has died. */
+void sessions_adopt(struct device *d, unsigned int queue, const struct mirror_process *mirror);
+/* Ends all held sessions. The guest does not know them any more. */
+void sessions_drop_held(struct device *d);
+/* Reaps the mirrors of all sessions that are being closed or ended. */
+void sessions_settle(struct device *d);
+/*
+ * The queue of a held session runs again. It goes on if the queue is at the command where it was;
+ * else it has ended, because the guest has set its device up anew.
+ */
+void sessions_queue_starts(struct device *d, unsigned int queue);
+
+/*
+ * hold.c: all sessions stand still, are saved, and go on, here or in another qcu-device.
+ *
+ * sessions_hold(): no mirror takes commands any more, and their GPUs do nothing. wait_ms: how long
+ * work may take to end. False: one of the sessions cannot be saved, and `why` names it. All are
+ * held in any case. *passes: the reason may pass.
+ */
+bool sessions_hold(struct device *d, unsigned int wait_ms, bool *passes, char *why, size_t size);
+/* All held sessions go on with their queues, which have not stopped. */
+void sessions_go_on(struct device *d);
+/*
+ * Writes a state (moving/state.h) with all sessions, which are held, into a file, pipe or socket,
+ * from where it stands on. They stay held, and can go on.
+ */
+bool sessions_save(struct device *d, int fd, char *why, size_t size);
+/*
+ * Makes all sessions of a state, in a device that has none and knows the VM's memory. They are held
+ * until sessions_queue_starts(). False: `why` says what is wrong with the state, or which session
+ * could not be made; such a session has died, and the caller may end the others.
+ */
+bool sessions_restore(struct device *d, int fd, char *why, size_t size);
+
+/* Copies so many bytes from one file to another. */
+bool sessions_copy(int from, int to, uint64_t len);
+
+/*
+ * transfer.c: the state of the device goes to QEMU or comes from there. These are called for each
+ * message, for those of the device's state, after each message, and at the end.
+ */
+void transfer_message(struct device *d, unsigned int request);
+void transfer_state(struct device *d, VhostUserMsg *vmsg, int *do_reply);
+void transfer_check(struct device *d, VhostUserMsg *vmsg, int *do_reply);
+void transfer_write(struct device *d);
+void transfer_end(struct device *d);
+/* Why the VM cannot be saved now; empty: it can. */
+void transfer_reason(struct device *d, char *why, size_t size);
+/* The first queue starts: makes the sessions of a state that has been loaded. */
+void transfer_starts(struct device *d);
+/* A queue has stopped: marks the pages that have been written. */
+void transfer_mark_written(struct device *d);
 
 #endif

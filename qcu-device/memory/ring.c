@@ -198,13 +198,35 @@ static const char *walk_chain(struct ring *r, struct ring_chain *c)
 	}
 }
 
+static void empty_chain(struct ring_chain *c, uint16_t head)
+{
+	c->head = head;
+	c->out_num = c->in_num = 0;
+	c->out_len = c->in_len = 0;
+}
+
+void ring_mark_taken(struct ring *r, uint16_t head)
+{
+	struct ring_state *s = r->state;
+
+	/* A mark is not 0, and the index goes round. */
+	if (!get(&s->popped))
+		store_with_release(&s->popped, 1u << 16);
+	store_with_release(&s->inflight[head], get(&s->popped));
+}
+
+int ring_retake(struct ring *r, uint16_t head, struct ring_chain *c, const char **why)
+{
+	empty_chain(c, head);
+	*why = walk_chain(r, c);
+	return *why ? -EPROTO : 1;
+}
+
 int ring_pop(struct ring *r, struct ring_chain *c, const char **why)
 {
 	uint16_t n;
 
-	c->head = RING_NO_HEAD;
-	c->out_num = c->in_num = 0;
-	c->out_len = c->in_len = 0;
+	empty_chain(c, RING_NO_HEAD);
 	if (!r->num)
 		return 0;
 	n = count_waiting_chains(r);

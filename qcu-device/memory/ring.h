@@ -32,7 +32,9 @@ struct ring_state {
 	_Atomic uint64_t pushed; /* chains given back; the low 16 bits are the next used index */
 	_Atomic uint64_t push;	 /* a push in progress: head and used index before it, or 0 */
 	_Atomic uint64_t inflight[RING_MAX]; /* by head: 1 + popped when it was taken, or 0 */
-	_Atomic bool begun; /* a mirror has taken the session; ring.c does not use this */
+	/* ring.c does not use these. */
+	_Atomic bool begun; /* a mirror has taken the session */
+	_Atomic bool told;  /* the main process has sent a message that must not wait */
 };
 
 /* Maps `count` states from a file that other processes have, too. NULL on error, with errno. */
@@ -74,6 +76,13 @@ void ring_start(struct ring *r, uint16_t base);
  */
 #define RING_NO_HEAD 0xffffu
 int ring_pop(struct ring *r, struct ring_chain *c, const char **why);
+
+/*
+ * Notes that the chain with this head was taken before the queue started. ring_retake() gives such
+ * a chain again; it returns as ring_pop() does, but never 0.
+ */
+void ring_mark_taken(struct ring *r, uint16_t head);
+int ring_retake(struct ring *r, uint16_t head, struct ring_chain *c, const char **why);
 
 /* Is there a chain to take? Takes nothing and tells nobody. */
 bool ring_has_work(const struct ring *r);

@@ -35,6 +35,7 @@ struct saving {
 	size_t size;
 	uint8_t *buffer[2]; /* ARCHIVE_PIECE bytes each */
 	bool registered;
+	bool passes; /* what is in the way may end soon */
 };
 
 static bool refuse_saving(struct saving *s, const char *fmt, ...)
@@ -66,6 +67,7 @@ static bool wait_until_idle(struct saving *s, unsigned int ms)
 			return why ? refuse_saving(s, "%s", why) : true;
 		nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 	} while (spin_clock() < end);
+	s->passes = true;
 	return refuse_saving(s, "%s",
 			     idle ? "work of the GPU does not end" : "a command does not end");
 }
@@ -214,8 +216,10 @@ static bool is_possible(struct saving *s)
 		return refuse_saving(s, "it has opened memory of another process");
 	if (m->reservations || m->mappings)
 		return refuse_saving(s, "it has reserved addresses of the GPU");
-	if (m->result_count)
+	if (m->result_count) {
+		s->passes = true;
 		return refuse_saving(s, "a result has not been read yet");
+	}
 	for (va = 0; window_next_pinned(&m->window, &va, &len, &placed); va += len)
 		if (placed)
 			return refuse_saving(s, "it has managed memory that moves");
@@ -638,7 +642,7 @@ static bool write_refusal(struct saving *s)
 	return !e.len || write_entry(s, &e, s->m->refusal, NULL);
 }
 
-/* If it cannot be written, the backend gets the text back. */
+/* The backend gets the text back, since the mirror may go on. */
 static bool write_end(struct saving *s)
 {
 	struct text out = {0}, err = {.assertion = true};
@@ -646,10 +650,8 @@ static bool write_end(struct saving *s)
 	bool ok = take_printed_text(s, &out) && take_printed_text(s, &err) && write_refusal(s) &&
 		  write_text(s, &out) && write_text(s, &err) && write_entry(s, &end, NULL, NULL);
 
-	if (!ok) {
-		s->m->cfg.ops->print_write(s->m->be, false, out.text, out.len);
-		s->m->cfg.ops->print_write(s->m->be, true, err.text, err.len);
-	}
+	s->m->cfg.ops->print_write(s->m->be, false, out.text, out.len);
+	s->m->cfg.ops->print_write(s->m->be, true, err.text, err.len);
 	free(out.text);
 	free(err.text);
 	return ok;
@@ -666,17 +668,31 @@ static bool write_head(struct saving *s)
 	return archive_write_head(&s->to, &head) || refuse_saving(s, "the file cannot be written");
 }
 
+static bool can_save(struct saving *s, unsigned int wait_ms)
+{
+	if (!s->m->cfg.ops->unsaved)
+		return refuse_saving(s, "the backend %s cannot save a session yet",
+				     s->m->cfg.ops->name);
+	if (atomic_load(&s->m->abandoned))
+		return refuse_saving(s, "the session has ended");
+	return wait_until_idle(s, wait_ms) && is_possible(s);
+}
+
+bool mir_can_save(struct mirror *m, unsigned int wait_ms, bool *passes, char *why, size_t size)
+{
+	struct saving s = {.m = m, .why = why, .size = size};
+	bool ok = can_save(&s, wait_ms);
+
+	*passes = s.passes;
+	return ok;
+}
+
 bool mir_save(struct mirror *m, int fd, unsigned int wait_ms, char *why, size_t size)
 {
 	struct saving s = {.m = m, .to = {.fd = fd}, .why = why, .size = size};
 	bool ok;
 
-	if (!m->cfg.ops->unsaved)
-		return refuse_saving(&s, "the backend %s cannot save a session yet",
-				     m->cfg.ops->name);
-	if (atomic_load(&m->abandoned))
-		return refuse_saving(&s, "the session has ended");
-	if (!wait_until_idle(&s, wait_ms) || !is_possible(&s))
+	if (!can_save(&s, wait_ms))
 		return false;
 	if (!open_buffers(&s))
 		return false;

@@ -12,11 +12,15 @@
 #include "qcu-device/mirror/mirror.h"
 
 /*
- * Waits for at most wait_ms until the session does nothing, and writes all of it to the file, from
- * where it stands on. False: `why` is a sentence without a full stop, and the mirror goes on.
- *
- * After it, the mirror has nothing to do but to end: text that kernels have printed is in the file
- * now. A request that waits for a host function is taken out with mir_unpark(), before that.
+ * Waits for at most wait_ms until the session does nothing. False: it cannot be saved, and `why` is
+ * a sentence without a full stop. *passes: it may be otherwise after a while.
+ */
+bool mir_can_save(struct mirror *m, unsigned int wait_ms, bool *passes, char *why, size_t size);
+
+/*
+ * The same, and writes all of the session to the file, from where it stands on. The mirror stays as
+ * it is: it may go on, or end if another one goes on from the file. Then a request that waits for a
+ * host function is taken out with mir_unpark().
  */
 bool mir_save(struct mirror *m, int fd, unsigned int wait_ms, char *why, size_t size);
 

@@ -3,11 +3,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "include/qcucmd.h"
 #include "qcu-device/moving/state.h"
 
-void state_make(struct state *s, unsigned int sessions)
+void state_make(struct state *s, unsigned int sessions, unsigned int open)
 {
 	*s = (struct state){
 		.magic = STATE_MAGIC,
@@ -17,6 +18,7 @@ void state_make(struct state *s, unsigned int sessions)
 		.sessions = sessions,
 		.window_base = QCU_WINDOW_BASE,
 		.window_size = QCU_WINDOW_SIZE,
+		.open = open,
 	};
 }
 
@@ -31,34 +33,94 @@ refuse(char *why, size_t size, const char *fmt, ...)
 	return false;
 }
 
-bool state_fits(const void *bytes, size_t len, unsigned int sessions, char *why, size_t size)
+bool state_fits(const struct state *s, unsigned int sessions, char *why, size_t size)
 {
-	struct state s;
-
-	if (len < sizeof(s))
-		return refuse(why, size, "it has %zu bytes, which is too short", len);
-	memcpy(&s, bytes, sizeof(s));
-	if (s.magic != STATE_MAGIC)
+	if (s->magic != STATE_MAGIC)
 		return refuse(why, size, "it is not the state of a qcu-device");
-	if (s.version != STATE_VERSION)
+	if (s->version != STATE_VERSION)
 		return refuse(why, size, "its version is %u, and this qcu-device reads %u",
-			      s.version, STATE_VERSION);
-	if (s.wire_version != QCU_WIRE_VERSION)
+			      s->version, STATE_VERSION);
+	if (s->wire_version != QCU_WIRE_VERSION)
 		return refuse(why, size, "its wire version is %u, and this qcu-device has %u",
-			      s.wire_version, QCU_WIRE_VERSION);
-	if (s.sessions != sessions)
+			      s->wire_version, QCU_WIRE_VERSION);
+	if (s->sessions != sessions)
 		return refuse(why, size,
 			      "its device can have %u sessions, and this one %u: start qcu-device "
 			      "with the same --sessions",
-			      s.sessions, sessions);
-	if (s.window_base != QCU_WINDOW_BASE || s.window_size != QCU_WINDOW_SIZE)
+			      s->sessions, sessions);
+	if (s->window_base != QCU_WINDOW_BASE || s->window_size != QCU_WINDOW_SIZE)
 		return refuse(why, size, "the window of its programs lies elsewhere");
-	if (s.open)
-		return refuse(why, size,
-			      "it has %u open sessions, and restoring sessions is not implemented "
-			      "yet",
-			      s.open);
-	if (s.bytes != len || len != sizeof(s) || s.rsvd)
+	if (s->open > sessions)
+		return refuse(why, size, "it has more open sessions than its device can have");
+	if (s->bytes != sizeof(*s) || s->rsvd)
 		return refuse(why, size, "it is damaged");
 	return true;
+}
+
+static bool is_name(const char name[16])
+{
+	size_t i, n = strnlen(name, 16);
+
+	for (i = 0; i < 16; i++)
+		if (i < n ? name[i] < ' ' || name[i] > '~' : name[i])
+			return false;
+	return true;
+}
+
+static bool is_possible_record(const struct state_session *s)
+{
+	if (!is_name(s->name) || (s->waits != STATE_NONE && s->waits >= STATE_HEADS))
+		return false;
+	if (s->dead)
+		return s->dead == 1 && !s->bytes && s->waits == STATE_NONE;
+	return s->bytes >= STATE_ARCHIVE_MIN && s->bytes <= STATE_ARCHIVE_MAX;
+}
+
+bool state_session_fits(struct state_check *c, const struct state_session *s, char *why,
+			size_t size)
+{
+	unsigned int i;
+
+	if (s->queue <= c->last || s->queue > c->sessions)
+		return refuse(why, size, "session %u comes after session %u", s->queue, c->last);
+	if (!is_possible_record(s))
+		return refuse(why, size, "session %u is damaged", s->queue);
+	for (i = 0; i < STATE_GPUS; i++) {
+		if (s->memory[i] > c->session_memory || s->memory[i] > c->vm_memory - c->memory[i])
+			return refuse(why, size,
+				      "%.16s (pid %u in the VM) needs more memory of GPU %u than "
+				      "there is",
+				      s->name, s->pid, i);
+		c->memory[i] += s->memory[i];
+	}
+	c->last = s->queue;
+	return true;
+}
+
+bool state_file_fits(int fd, uint64_t len, struct state_check *c, char *why, size_t size)
+{
+	struct state_session record;
+	struct state head;
+	uint64_t at = sizeof(head);
+	unsigned int i;
+
+	if (len < sizeof(head))
+		return refuse(why, size, "it has %llu bytes, which is too short",
+			      (unsigned long long)len);
+	if (pread(fd, &head, sizeof(head), 0) != sizeof(head))
+		return refuse(why, size, "it cannot be read");
+	if (!state_fits(&head, c->sessions, why, size))
+		return false;
+	for (i = 0; i < head.open; i++) {
+		if (len - at < sizeof(record) ||
+		    pread(fd, &record, sizeof(record), (off_t)at) != sizeof(record))
+			return refuse(why, size, "it is cut off");
+		at += sizeof(record);
+		if (!state_session_fits(c, &record, why, size))
+			return false;
+		if (record.bytes > len - at)
+			return refuse(why, size, "it is cut off");
+		at += record.bytes;
+	}
+	return at == len || refuse(why, size, "it is damaged");
 }

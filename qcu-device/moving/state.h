@@ -2,10 +2,12 @@
 /*
  * What a qcu-device tells the one that continues its VM: after savevm, a migration, or a restart.
  * Rings and features are QEMU's to save. What is left is what the guest has read in the config
- * space, which must not change under its driver, and the open sessions.
+ * space, which must not change under its driver, and the open sessions: for each a record, and then
+ * the archive that its mirror has written (mirror/archive.h).
  *
  * The bytes come from QEMU, which has read them from a file or from the network. So each value has
- * bounds here, and nothing is used before all of them have been checked.
+ * bounds here, and nothing is used before all of them have been checked. Archives are read by the
+ * mirrors that are made from them.
  */
 #ifndef QCU_STATE_H
 #define QCU_STATE_H
@@ -15,25 +17,56 @@
 #include <stdint.h>
 
 #define STATE_MAGIC   0x65746174732d7571ull /* "qu-state" */
-#define STATE_VERSION 1
-#define STATE_MAX     4096 /* bytes that are read at all */
+#define STATE_VERSION 2
 
 struct state {
 	uint64_t magic;
 	uint32_t version;      /* STATE_VERSION */
-	uint32_t bytes;	       /* of all of it */
+	uint32_t bytes;	       /* of this structure */
 	uint32_t wire_version; /* QCU_WIRE_VERSION of the device that wrote it */
 	uint32_t sessions;     /* how many the device can have */
 	uint64_t window_base;
 	uint64_t window_size;
-	uint32_t open; /* sessions that follow; none can be restored yet */
+	uint32_t open; /* sessions that follow */
 	uint32_t rsvd;
 };
 _Static_assert(sizeof(struct state) == 48, "the state has no holes");
 
-/* The state of a device that can have this many sessions and has none. */
-void state_make(struct state *s, unsigned int sessions);
+#define STATE_GPUS	  64u
+#define STATE_NONE	  0xffffu /* instead of a head: no command waits */
+#define STATE_HEADS	  1024u
+#define STATE_ARCHIVE_MIN 152u /* a head and the last entry */
+#define STATE_ARCHIVE_MAX (1ull << 42)
+
+struct state_session {
+	uint32_t queue;	 /* its number. They go up. */
+	uint32_t pid;	 /* of the program in the VM */
+	char name[16];	 /* of the program; ends with a zero, and zeros follow */
+	uint32_t dead;	 /* 1: its mirror has gone, and the guest has not closed it. No archive. */
+	uint16_t popped; /* index of the next command in its queue */
+	uint16_t waits;	 /* head of the command that waits for a host function, or STATE_NONE */
+	uint64_t bytes;	 /* of the archive that follows */
+	uint64_t memory[STATE_GPUS]; /* what it has on each GPU */
+};
+_Static_assert(sizeof(struct state_session) == 40 + 8 * STATE_GPUS, "a record has no holes");
+
+/* The state of a device that can have this many sessions, of which `open` follow. */
+void state_make(struct state *s, unsigned int sessions, unsigned int open);
 /* False: a device with this many sessions cannot go on from these bytes, and `why` says it. */
-bool state_fits(const void *bytes, size_t len, unsigned int sessions, char *why, size_t size);
+bool state_fits(const struct state *s, unsigned int sessions, char *why, size_t size);
+
+/* What is known while the records are checked one after another. */
+struct state_check {
+	unsigned int sessions;		    /* the device can have so many */
+	uint64_t session_memory, vm_memory; /* limits for each GPU; UINT64_MAX: none */
+	unsigned int last;		    /* the session before; 0: there is none */
+	uint64_t memory[STATE_GPUS];	    /* of those before */
+};
+bool state_session_fits(struct state_check *c, const struct state_session *s, char *why,
+			size_t size);
+/*
+ * Checks a whole state in a file of this length. The archives are only counted.
+ */
+bool state_file_fits(int fd, uint64_t len, struct state_check *c, char *why, size_t size);
 
 #endif

@@ -1,27 +1,62 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Fuzzes the check of a device's saved state, which QEMU reads from a file or from the network.
- * Only what the device itself would write is accepted, and each refusal has a reason.
+ * Each refusal has a reason. In what is accepted, all is as a device would write it, and within the
+ * limits.
  */
+#define _GNU_SOURCE /* memfd_create */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "qcu-device/moving/state.h"
 #include "tests/fuzz/fuzz.h"
 
 #define SESSIONS 16
+#define MOST	 1000
+
+/* What is wrong with an accepted state is an abort. */
+static void check_accepted(const uint8_t *data, size_t size)
+{
+	struct state_session s;
+	struct state head, want;
+	size_t at = sizeof(head);
+	uint64_t memory = 0;
+	unsigned int last = 0, i;
+
+	memcpy(&head, data, sizeof(head));
+	state_make(&want, SESSIONS, head.open);
+	if (memcmp(&head, &want, sizeof(head)) != 0)
+		abort();
+	for (i = 0; i < head.open; i++) {
+		memcpy(&s, data + at, sizeof(s));
+		at += sizeof(s) + s.bytes;
+		memory += s.memory[0];
+		if (at > size || s.queue <= last || s.queue > SESSIONS || s.name[15] ||
+		    memory > MOST)
+			abort();
+		last = s.queue;
+	}
+	if (at != size)
+		abort();
+}
 
 FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct state want;
+	struct state_check c = {.sessions = SESSIONS, .session_memory = MOST, .vm_memory = MOST};
+	int fd = memfd_create("state", MFD_CLOEXEC);
 	char why[64] = ""; /* shorter than some reasons */
-	bool fits = state_fits(data, size, SESSIONS, why, sizeof(why));
+	bool fits;
 
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+		abort();
+	fits = state_file_fits(fd, size, &c, why, sizeof(why));
+	close(fd);
 	if (fits == (*why != '\0') || strnlen(why, sizeof(why)) == sizeof(why))
 		abort();
-	state_make(&want, SESSIONS);
-	if (fits && (size != sizeof(want) || memcmp(data, &want, size) != 0))
-		abort();
+	if (fits)
+		check_accepted(data, size);
 	return 0;
 }
 
@@ -29,15 +64,27 @@ FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 FUZZ_ENTRY size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned int seed)
 {
 	uint64_t random = seed * 0x9e3779b97f4a7c15ull + 1;
-	struct state s;
+	unsigned int open = fuzz_random(&random, 4), i;
+	size_t len = 0;
 	uint32_t at;
 
-	if (max < sizeof(s) || !fuzz_random(&random, 4))
+	if (!fuzz_random(&random, 4) ||
+	    max < sizeof(struct state) + open * (sizeof(struct state_session) + STATE_ARCHIVE_MIN))
 		return LLVMFuzzerMutate(data, size, max);
-	state_make(&s, SESSIONS);
-	at = fuzz_random(&random, sizeof(s) / 4) * 4;
+	state_make((struct state *)data, SESSIONS, open);
+	len = sizeof(struct state);
+	for (i = 0; i < open; i++) {
+		struct state_session s = {
+			.queue = 3 * i + 1, .pid = i, .name = "x", .waits = STATE_NONE};
+
+		s.dead = fuzz_random(&random, 2);
+		s.bytes = s.dead ? 0 : STATE_ARCHIVE_MIN;
+		s.memory[0] = fuzz_random(&random, MOST);
+		memcpy(data + len, &s, sizeof(s));
+		len += sizeof(s) + s.bytes;
+	}
+	at = fuzz_random(&random, (uint32_t)len / 4) * 4;
 	if (fuzz_random(&random, 8))
-		memcpy((uint8_t *)&s + at, &(uint32_t){fuzz_random(&random, 0x10000)}, 4);
-	memcpy(data, &s, sizeof(s));
-	return fuzz_random(&random, 8) ? sizeof(s) : fuzz_random(&random, sizeof(s) + 1);
+		memcpy(data + at, &(uint32_t){fuzz_random(&random, 0x10000)}, 4);
+	return fuzz_random(&random, 8) ? len : fuzz_random(&random, (uint32_t)len + 1);
 }

@@ -235,14 +235,19 @@ void fe_new_call(struct frontend *fe, unsigned int q)
 
 void fe_queue_start(struct frontend *fe, unsigned int q)
 {
-	struct vring_state num = {q, DRIVER_NUM}, base = {q, 0}, enable = {q, 1};
+	driver_init(&fe->q[q], fe->ram + q * 0x4000);
+	fe_queue_go_on(fe, q, 0);
+}
+
+void fe_queue_go_on(struct frontend *fe, unsigned int q, uint16_t index)
+{
+	struct vring_state num = {q, DRIVER_NUM}, base = {q, index}, enable = {q, 1};
 	struct {
 		uint32_t index, flags;
 		uint64_t desc, used, avail, log;
 	} addr = {.index = q};
 	uint64_t v = q;
 
-	driver_init(&fe->q[q], fe->ram + q * 0x4000);
 	addr.desc = (uintptr_t)fe->q[q].desc;
 	addr.used = (uintptr_t)fe->q[q].used;
 	addr.avail = (uintptr_t)fe->q[q].avail;

@@ -72,6 +72,8 @@ uint32_t fe_recv(struct frontend *fe, unsigned int request, void *payload, uint3
 uint64_t fe_get(struct frontend *fe, unsigned int request);
 
 void fe_queue_start(struct frontend *fe, unsigned int q);
+/* Starts a queue that has stopped at this index. */
+void fe_queue_go_on(struct frontend *fe, unsigned int q, uint16_t index);
 uint16_t fe_queue_stop(struct frontend *fe, unsigned int q); /* returns its index */
 void fe_new_call(struct frontend *fe, unsigned int q);
 void fe_add_memory(struct frontend *fe, uint64_t gpa);

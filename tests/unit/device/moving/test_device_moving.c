@@ -54,49 +54,140 @@ static int stop(void **state)
 
 /* ---- the state's bytes ---- */
 
-static void refused(struct state *s, size_t len, const char *reason)
+#define ARCHIVE 200
+
+/* A state with two sessions, one of which has died. */
+static struct saved {
+	struct state head;
+	struct state_session first;
+	uint8_t archive[ARCHIVE];
+	struct state_session second;
+	uint8_t more;
+} saved;
+_Static_assert(sizeof(saved) - 8 == offsetof(struct saved, more), "no holes");
+
+static void good_state(void)
+{
+	memset(&saved, 0, sizeof(saved));
+	state_make(&saved.head, FE_SESSIONS, 2);
+	saved.first = (struct state_session){
+		.queue = 2, .pid = 7, .name = "train", .waits = 3, .bytes = ARCHIVE};
+	saved.second = (struct state_session){
+		.queue = 4, .pid = 8, .name = "sixteen letters", .dead = 1, .waits = STATE_NONE};
+}
+
+#define GOOD_BYTES offsetof(struct saved, more)
+
+static bool fits(size_t len, char *why, size_t size)
+{
+	struct state_check c = {.sessions = FE_SESSIONS, .session_memory = 100, .vm_memory = 150};
+	int fd = memfd_create("state", MFD_CLOEXEC);
+	bool ok;
+
+	assert_int_equal(write(fd, &saved, len), len);
+	ok = state_file_fits(fd, len, &c, why, size);
+	close(fd);
+	return ok;
+}
+
+static void refused(size_t len, const char *reason)
 {
 	char why[256] = "";
 
-	assert_false(state_fits(s, len, FE_SESSIONS, why, sizeof(why)));
-	assert_non_null(strstr(why, reason));
-	state_make(s, FE_SESSIONS);
+	assert_false(fits(len, why, sizeof(why)));
+	if (!strstr(why, reason))
+		fail_msg("\"%s\" is not in \"%s\"", reason, why);
+	good_state();
 }
 
 static void bad_states(void **state)
 {
-	struct {
-		struct state s;
-		uint8_t more;
-	} m = {0};
-	struct state *s = &m.s;
-	char why[256] = "";
+	struct state *h = &saved.head;
+	size_t len;
 
 	(void)state;
-	refused(s, 0, "too short");
-	refused(s, sizeof(*s) - 1, "too short");
-	s->magic++;
-	refused(s, sizeof(*s), "not the state of a qcu-device");
-	s->version = 2;
-	refused(s, sizeof(*s), "its version is 2");
-	s->wire_version = 9999;
-	refused(s, sizeof(*s), "its wire version is 9999");
-	s->sessions++;
-	refused(s, sizeof(*s), "can have 5 sessions, and this one 4");
-	s->window_base += 4096;
-	refused(s, sizeof(*s), "lies elsewhere");
-	s->window_size = 0;
-	refused(s, sizeof(*s), "lies elsewhere");
-	s->open = 1;
-	refused(s, sizeof(*s), "is not implemented");
-	s->open = UINT32_MAX;
-	refused(s, sizeof(*s), "is not implemented");
-	s->rsvd = 1;
-	refused(s, sizeof(*s), "damaged");
-	s->bytes--;
-	refused(s, sizeof(*s), "damaged");
-	refused(s, sizeof(*s) + 1, "damaged");
-	assert_true(state_fits(s, sizeof(*s), FE_SESSIONS, why, sizeof(why)));
+	good_state();
+	for (len = 0; len < sizeof(*h); len++)
+		refused(len, "too short");
+	h->magic++;
+	refused(GOOD_BYTES, "not the state of a qcu-device");
+	h->version++;
+	refused(GOOD_BYTES, "its version is 3");
+	h->wire_version = 9999;
+	refused(GOOD_BYTES, "its wire version is 9999");
+	h->sessions++;
+	refused(GOOD_BYTES, "can have 5 sessions, and this one 4");
+	h->window_base += 4096;
+	refused(GOOD_BYTES, "lies elsewhere");
+	h->window_size = 0;
+	refused(GOOD_BYTES, "lies elsewhere");
+	h->open = FE_SESSIONS + 1;
+	refused(GOOD_BYTES, "more open sessions");
+	h->open = UINT32_MAX;
+	refused(GOOD_BYTES, "more open sessions");
+	h->rsvd = 1;
+	refused(GOOD_BYTES, "damaged");
+	h->bytes--;
+	refused(GOOD_BYTES, "damaged");
+}
+
+static void bad_sessions(void **state)
+{
+	struct state_session *a = &saved.first, *b = &saved.second;
+	char why[256] = "";
+	size_t len;
+
+	(void)state;
+	good_state();
+	for (len = sizeof(saved.head); len < GOOD_BYTES; len++)
+		refused(len, "cut off");
+	refused(GOOD_BYTES + 1, "damaged");
+	saved.head.open = 1;
+	refused(GOOD_BYTES, "damaged");
+	saved.head.open = 3;
+	refused(GOOD_BYTES, "cut off");
+	a->queue = 0;
+	refused(GOOD_BYTES, "session 0 comes after session 0");
+	a->queue = 4;
+	refused(GOOD_BYTES, "session 4 comes after session 4");
+	b->queue = 1;
+	refused(GOOD_BYTES, "session 1 comes after session 2");
+	b->queue = FE_SESSIONS + 1;
+	refused(GOOD_BYTES, "session 5 comes after session 2");
+	a->name[0] = '\n';
+	refused(GOOD_BYTES, "session 2 is damaged");
+	a->name[0] = '\x80';
+	refused(GOOD_BYTES, "session 2 is damaged");
+	a->name[15] = 'x';
+	refused(GOOD_BYTES, "session 2 is damaged");
+	a->dead = 1;
+	refused(GOOD_BYTES, "session 2 is damaged");
+	a->waits = STATE_HEADS;
+	refused(GOOD_BYTES, "session 2 is damaged");
+	a->bytes = STATE_ARCHIVE_MIN - 1;
+	refused(GOOD_BYTES, "session 2 is damaged");
+	a->bytes = STATE_ARCHIVE_MAX + 1;
+	refused(GOOD_BYTES, "session 2 is damaged");
+	a->bytes = UINT64_MAX;
+	refused(GOOD_BYTES, "session 2 is damaged");
+	a->bytes++;
+	refused(GOOD_BYTES, "");
+	a->bytes = STATE_ARCHIVE_MAX;
+	refused(GOOD_BYTES, "cut off");
+	b->dead = 2;
+	refused(GOOD_BYTES, "session 4 is damaged");
+	b->bytes = ARCHIVE;
+	refused(GOOD_BYTES, "session 4 is damaged");
+	b->waits = 1;
+	refused(GOOD_BYTES, "session 4 is damaged");
+	a->memory[0] = 101;
+	refused(GOOD_BYTES, "train (pid 7 in the VM) needs more memory of GPU 0");
+	a->memory[63] = 76;
+	b->memory[63] = 75;
+	refused(GOOD_BYTES, "sixteen letters (pid 8 in the VM) needs more memory of GPU 63");
+	a->memory[1] = 75;
+	b->memory[1] = 75;
+	assert_true(fits(GOOD_BYTES, why, sizeof(why)));
 	assert_string_equal(why, "");
 }
 
@@ -177,6 +268,7 @@ static void bad_transfers(void **state)
 	int fds[2];
 
 	(void)state;
+	good_state();
 	signal(SIGPIPE, SIG_IGN);
 	assert_int_equal(fe_get(&fe, FE_CHECK_DEVICE_STATE), FAILED);
 	assert_int_equal(transfer(SAVE, 0, -1), NO_FILE | FAILED);
@@ -187,13 +279,17 @@ static void bad_transfers(void **state)
 	/* Nobody reads what is saved. */
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	close(fds[0]);
-	assert_int_equal(transfer(SAVE, 0, fds[1]), NO_FILE | FAILED);
+	assert_int_equal(transfer(SAVE, 0, fds[1]), NO_FILE);
+	assert_int_equal(fe_get(&fe, FE_CHECK_DEVICE_STATE), FAILED);
 	assert_false(loads(much, 0));
 	assert_false(loads(much, sizeof(much)));
-	state_make(&s, FE_SESSIONS);
+	state_make(&s, FE_SESSIONS, 0);
 	assert_false(loads(&s, sizeof(s) - 1));
 	s.open = 1;
 	assert_false(loads(&s, sizeof(s)));
+	assert_false(loads(&saved, GOOD_BYTES - 1));
+	saved.second.queue = 2;
+	assert_false(loads(&saved, GOOD_BYTES));
 	/* One that does not end. */
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	assert_int_equal(transfer(LOAD, 0, fds[0]), NO_FILE);
@@ -235,21 +331,55 @@ static pid_t wait_for_mirror(unsigned int session)
 
 static void saved_and_loaded(void **state)
 {
+	struct qCUcmd ask = {.op = QCU_OP_DEVICE_SYNC, .tid = 1};
+	uint16_t index[FE_QUEUES];
+	unsigned int q, loaded;
 	struct state s, want;
 	int fds[2];
 
 	(void)state;
 	assert_int_equal(fe_open(&fe, 2), 0);
-	assert_non_null(strstr(reason(), "uses CUDA"));
+	assert_non_null(strstr(reason(), "the backend fake cannot save a session yet"));
 	assert_int_equal(fe_open(&fe, 1), 0);
-	assert_non_null(strstr(reason(), "and others use CUDA"));
+	assert_non_null(strstr(reason(), "the backend fake cannot save a session yet"));
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	assert_int_equal(transfer(SAVE, 0, fds[1]), NO_FILE | FAILED);
 	close(fds[0]);
-	/* A session whose mirror has died is open until the guest closes it. */
+	/* A session whose mirror has died is open until the guest closes it. It can be saved. */
 	assert_int_equal(kill(wait_for_mirror(1), SIGKILL), 0);
 	assert_int_equal(fe_close(&fe, 2), 0);
-	assert_non_null(strstr(reason(), "uses CUDA"));
+	assert_int_equal(fe_ask(&fe, 1, &ask, 0, 0), FE_GONE);
+	assert_string_equal(reason(), "");
+	for (q = 0; q < FE_QUEUES; q++)
+		index[q] = fe_queue_stop(&fe, q);
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	assert_int_equal(transfer(SAVE, 0, fds[1]), NO_FILE);
+	assert_int_equal(fe_get(&fe, FE_CHECK_DEVICE_STATE), 0);
+	assert_int_equal(read(fds[0], &saved, sizeof(saved)), sizeof(s) + sizeof(saved.first));
+	close(fds[0]);
+	assert_int_equal(saved.head.open, 1);
+	assert_int_equal(saved.first.queue, 1);
+	assert_int_equal(saved.first.dead, 1);
+	/* The VM goes on after savevm, or from what was saved. */
+	for (loaded = 0; loaded < 2; loaded++) {
+		if (loaded) {
+			assert_string_equal(reason(), "");
+			for (q = 0; q < FE_QUEUES; q++)
+				index[q] = fe_queue_stop(&fe, q);
+			saved.first.popped = index[1];
+			assert_true(loads(&saved, sizeof(s) + sizeof(saved.first)));
+		}
+		for (q = 0; q < FE_QUEUES; q++)
+			fe_queue_go_on(&fe, q, index[q]);
+		assert_int_equal(fe_ask(&fe, 1, &ask, 0, 0), FE_GONE);
+	}
+	/* A guest that has set its device up anew has no sessions. */
+	assert_string_equal(reason(), "");
+	for (q = 0; q < FE_QUEUES; q++)
+		fe_queue_stop(&fe, q);
+	for (q = 0; q < FE_QUEUES; q++)
+		fe_queue_start(&fe, q);
+	assert_int_equal(fe_open(&fe, 1), 0);
 	assert_int_equal(fe_close(&fe, 1), 0);
 	assert_string_equal(reason(), "");
 
@@ -259,7 +389,7 @@ static void saved_and_loaded(void **state)
 	assert_int_equal(read(fds[0], &want, sizeof(want)), 0);
 	close(fds[0]);
 	assert_int_equal(fe_get(&fe, FE_CHECK_DEVICE_STATE), 0);
-	state_make(&want, FE_SESSIONS);
+	state_make(&want, FE_SESSIONS, 0);
 	assert_memory_equal(&s, &want, sizeof(s));
 	assert_true(loads(&s, sizeof(s)));
 }
@@ -274,7 +404,7 @@ static void makes_room(void **state)
 	assert_int_equal(kill(fe.server, SIGUSR2), 0);
 	assert_int_equal(kill(fe.server, SIGUSR2), 0);
 	/* The signal is looked at before what is asked after it, or together with it. */
-	assert_non_null(strstr(reason(), "uses CUDA"));
+	assert_non_null(strstr(reason(), "cannot save"));
 	assert_int_equal(fe_open(&fe, 1), 0);
 	assert_int_equal(fe_close(&fe, 1), 0);
 	assert_int_equal(fe_close(&fe, 3), 0);
@@ -335,6 +465,7 @@ int main(int argc, char **argv)
 #define T(f) cmocka_unit_test_setup_teardown(f, start, stop)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bad_states),
+		cmocka_unit_test(bad_sessions),
 		cmocka_unit_test(marks),
 		T(bad_transfers),
 		T(saved_and_loaded),

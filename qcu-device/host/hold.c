@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * All sessions of the VM stand still and are saved, or are made from what was saved (vhost.h). Each
+ * mirror writes and reads its own session, in a file of its own: it sees nothing of the others'.
+ * What a mirror answers is not trusted, because a guest may have broken into it.
+ */
+#define _GNU_SOURCE /* memfd_create */
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "qcu-device/base/complain.h"
+#include "qcu-device/host/vhost.h"
+
+/* How long a mirror may take to answer: more than it may wait itself, and more than work takes. */
+#define ANSWER_MS   10000
+#define TRANSFER_MS 600000
+/* How long the other side of a pipe may do nothing. */
+#define PIPE_MS 60000
+
+static bool refuse(char *why, size_t size, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+static bool refuse(char *why, size_t size, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, size, fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+static bool refuse_session(const struct session *s, const char *text, char *why, size_t size)
+{
+	return refuse(why, size, "what %s (pid %u in the VM) has on the GPU cannot be saved: %s",
+		      s->comm, s->guest_pid, text);
+}
+
+/* ---- asking a mirror ---- */
+
+static bool tell(struct device *d, unsigned int queue, enum mirror_tells what, unsigned int wait_ms,
+		 int file)
+{
+	const struct mirror_message m = {.what = what, .session = queue, .wait_ms = wait_ms};
+
+	return mirror_tell(&d->session[queue].mirror, &m, &file, file >= 0, MSG_DONTWAIT);
+}
+
+/* A mirror that says nothing in time, or nonsense, is killed. */
+static bool hear(struct device *d, unsigned int queue, unsigned int ms, struct mirror_answer *a)
+{
+	struct session *s = &d->session[queue];
+	struct pollfd p = {.fd = s->mirror.ctl_fd, .events = POLLIN};
+	ssize_t n = -1;
+	char *c;
+
+	if (poll(&p, 1, (int)ms) == 1)
+		n = recv(s->mirror.ctl_fd, a, sizeof(*a), MSG_DONTWAIT);
+	if (n != sizeof(*a)) {
+		*a = (struct mirror_answer){.why = "its mirror does not answer"};
+		sessions_kill(d, queue, "ended, because its mirror does not answer");
+		return false;
+	}
+	a->why[sizeof(a->why) - 1] = '\0';
+	for (c = a->why; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	return a->ok;
+}
+
+bool sessions_hold(struct device *d, unsigned int wait_ms, bool *passes, char *why, size_t size)
+{
+	struct mirror_answer a;
+	bool asked[QCU_MAX_SESSIONS + 1] = {false}, ok = true;
+	unsigned int q;
+
+	*passes = true;
+	sessions_settle(d);
+	for (q = 1; q <= d->opt->sessions; q++) {
+		struct session *s = &d->session[q];
+
+		if (s->state == SESSION_NONE)
+			continue;
+		s->held = true;
+		if (s->state != SESSION_LIVE)
+			continue;
+		atomic_store(&d->states[q].told, true);
+		asked[q] = tell(d, q, MIRROR_HOLD, wait_ms, -1);
+		if (!asked[q])
+			sessions_kill(d, q, "ended, because its mirror does not respond");
+	}
+	for (q = 1; q <= d->opt->sessions; q++) {
+		struct session *s = &d->session[q];
+
+		if (asked[q] && !hear(d, q, wait_ms + ANSWER_MS, &a)) {
+			*passes &= a.passes;
+			if (ok || !a.passes)
+				refuse_session(s, a.why, why, size);
+			ok = false;
+		}
+	}
+	sessions_settle(d);
+	for (q = 1; q <= d->opt->sessions; q++)
+		d->session[q].popped = (uint16_t)atomic_load(&d->states[q].popped);
+	return ok;
+}
+
+void sessions_go_on(struct device *d)
+{
+	unsigned int q;
+
+	for (q = 1; q <= d->opt->sessions; q++) {
+		struct session *s = &d->session[q];
+
+		if (s->held && s->state == SESSION_LIVE && !mirror_begin(d, q, &s->mirror))
+			sessions_kill(d, q, "ended, because its mirror does not respond");
+		s->held = false;
+	}
+}
+
+/* ---- bytes ---- */
+
+static bool write_all(int fd, const void *from, size_t len)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+	const uint8_t *at = from;
+
+	while (len) {
+		ssize_t n = write(fd, at, len);
+
+		if (n > 0) {
+			at += n;
+			len -= (size_t)n;
+		} else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
+			return false;
+		} else if (errno == EAGAIN && poll(&p, 1, PIPE_MS) != 1) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool read_all(int fd, void *to, size_t len)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	uint8_t *at = to;
+
+	while (len) {
+		ssize_t n = read(fd, at, len);
+
+		if (n > 0) {
+			at += n;
+			len -= (size_t)n;
+		} else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
+			return false;
+		} else if (errno == EAGAIN && poll(&p, 1, PIPE_MS) != 1) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool sessions_copy(int from, int to, uint64_t len)
+{
+	static uint8_t piece[1 << 16];
+
+	while (len) {
+		size_t n = len < sizeof(piece) ? len : sizeof(piece);
+
+		if (!read_all(from, piece, n) || !write_all(to, piece, n))
+			return false;
+		len -= n;
+	}
+	return true;
+}
+
+/* ---- saving ---- */
+
+/* Which command waits for a host function? Nothing else may be unfinished. */
+static bool find_waiting(const struct device *d, unsigned int queue, uint16_t *head)
+{
+	unsigned int i;
+
+	*head = STATE_NONE;
+	for (i = 0; i < RING_MAX; i++) {
+		if (!atomic_load(&d->states[queue].inflight[i]))
+			continue;
+		if (*head != STATE_NONE)
+			return false;
+		*head = (uint16_t)i;
+	}
+	return true;
+}
+
+static bool write_archive(struct device *d, unsigned int queue, struct state_session *record,
+			  int own, int fd, char *why, size_t size)
+{
+	const struct session *s = &d->session[queue];
+	struct mirror_answer a = {.why = "its mirror does not respond"};
+	off_t end;
+
+	if (!tell(d, queue, MIRROR_SAVE, ANSWER_MS, own) || !hear(d, queue, TRANSFER_MS, &a))
+		return refuse_session(s, a.why, why, size);
+	if (!find_waiting(d, queue, &record->waits))
+		return refuse_session(s, "a command has not ended", why, size);
+	end = lseek(own, 0, SEEK_END);
+	if (end < (off_t)STATE_ARCHIVE_MIN || (uint64_t)end > STATE_ARCHIVE_MAX ||
+	    lseek(own, 0, SEEK_SET))
+		return refuse_session(s, "its archive has an impossible size", why, size);
+	record->bytes = (uint64_t)end;
+	return (write_all(fd, record, sizeof(*record)) && sessions_copy(own, fd, record->bytes)) ||
+	       refuse(why, size, "the state cannot be written");
+}
+
+static bool save_session(struct device *d, unsigned int queue, int fd, char *why, size_t size)
+{
+	const struct session *s = &d->session[queue];
+	struct state_session record = {
+		.queue = queue,
+		.pid = s->guest_pid,
+		.dead = s->state == SESSION_DEAD,
+		.popped = s->popped,
+		.waits = STATE_NONE,
+	};
+	unsigned int i;
+	int own;
+	bool ok;
+
+	memcpy(record.name, s->comm, strnlen(s->comm, sizeof(record.name)));
+	if (record.dead)
+		return write_all(fd, &record, sizeof(record)) ||
+		       refuse(why, size, "the state cannot be written");
+	for (i = 0; i < STATE_GPUS; i++)
+		record.memory[i] = atomic_load(&d->usage->sessions[queue].memory[i]);
+	own = memfd_create("qcu-session", MFD_CLOEXEC);
+	if (own < 0)
+		return refuse(why, size, "there is no memory for it");
+	ok = write_archive(d, queue, &record, own, fd, why, size);
+	close(own);
+	return ok;
+}
+
+bool sessions_save(struct device *d, int fd, char *why, size_t size)
+{
+	unsigned int q, n = sessions_open(d, NULL);
+	struct state head;
+	bool ok;
+
+	state_make(&head, d->opt->sessions, n);
+	ok = write_all(fd, &head, sizeof(head)) || refuse(why, size, "the state cannot be written");
+	for (q = 1; ok && q <= d->opt->sessions; q++)
+		if (d->session[q].state != SESSION_NONE)
+			ok = save_session(d, q, fd, why, size);
+	return ok;
+}
+
+/* ---- restoring ---- */
+
+/* Begins to restore a session. Its mirror's answer comes later. */
+static bool read_session(struct device *d, const struct state_session *record, int fd, char *why,
+			 size_t size)
+{
+	struct session *s = &d->session[record->queue];
+	struct mirror_process mirror = {.pid = 0};
+	bool ok = true;
+	int own;
+
+	*s = (struct session){.guest_pid = record->pid,
+			      .held = true,
+			      .restored = true,
+			      .popped = record->popped,
+			      .waits = record->waits};
+	memcpy(s->comm, record->name, sizeof(record->name));
+	if (!record->dead) {
+		own = memfd_create("qcu-session", MFD_CLOEXEC);
+		ok = own >= 0 && sessions_copy(fd, own, record->bytes) && !lseek(own, 0, SEEK_SET);
+		if (!ok)
+			refuse(why, size, "it is cut off, or there is no memory for it");
+		else if (!spares_take(d, record->queue, own, &mirror))
+			ok = refuse(why, size, "%s (pid %u in the VM) gets no mirror", s->comm,
+				    s->guest_pid);
+		if (own >= 0)
+			close(own);
+		/* Another one would not have the session. */
+		mirror.spare = false;
+	}
+	sessions_adopt(d, record->queue, &mirror);
+	return ok;
+}
+
+static bool await_restored(struct device *d, char *why, size_t size)
+{
+	struct mirror_answer a;
+	unsigned int q;
+	bool ok = true;
+
+	for (q = 1; q <= d->opt->sessions; q++) {
+		struct session *s = &d->session[q];
+
+		if (!s->restored || s->state != SESSION_LIVE || hear(d, q, TRANSFER_MS, &a))
+			continue;
+		refuse(why, size, "%s (pid %u in the VM) cannot be restored: %s", s->comm,
+		       s->guest_pid, a.why);
+		sessions_kill(d, q, "ended, because it could not be restored");
+		ok = false;
+	}
+	sessions_settle(d);
+	return ok;
+}
+
+bool sessions_restore(struct device *d, int fd, char *why, size_t size)
+{
+	const struct limits *l = &d->opt->limits;
+	struct state_check check = {
+		.sessions = d->opt->sessions,
+		.session_memory = l->session[LIMIT_DEVICE_MEMORY],
+		.vm_memory = l->vm[LIMIT_DEVICE_MEMORY],
+	};
+	struct state_session record;
+	struct state head;
+	unsigned int i;
+	bool ok;
+
+	if (sessions_open(d, NULL))
+		return refuse(why, size, "the device has sessions already");
+	if (!read_all(fd, &head, sizeof(head)))
+		return refuse(why, size, "it is cut off");
+	ok = state_fits(&head, check.sessions, why, size);
+	for (i = 0; ok && i < head.open; i++) {
+		ok = read_all(fd, &record, sizeof(record)) || refuse(why, size, "it is cut off");
+		ok = ok && state_session_fits(&check, &record, why, size) &&
+		     read_session(d, &record, fd, why, size);
+	}
+	return await_restored(d, why, size) && ok;
+}

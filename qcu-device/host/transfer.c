@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The state of the device goes to QEMU when the VM is saved or migrated, and comes from QEMU where
+ * the VM goes on. QEMU asks first whether that is possible (GET_CONFIG), stops the queues, copies
+ * the last of the memory, and then reads the state from a pipe. If something fails on the way, it
+ * starts the queues again: so sessions are held until then, and end with the connection.
+ */
+#define _GNU_SOURCE /* memfd_create */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "qcu-device/base/complain.h"
+#include "qcu-device/host/vhost.h"
+#include "qcu-device/moving/dirty.h"
+
+#define MSG_STATE_NO_FILE (1u << 8) /* in the answer: the file that came is used */
+#define MSG_STATE_FAILED  1u
+enum { DIRECTION_SAVE, DIRECTION_LOAD };
+
+/*
+ * How long work may take to end. When QEMU only asks, the VM runs on, and work that takes longer
+ * is no reason against saving yet.
+ */
+#define ASK_MS	200
+#define STOP_MS 5000
+
+static bool is_logging(const struct device *d)
+{
+	return d->vu.features >> VHOST_F_LOG_ALL & 1;
+}
+
+/* A log that could not be mapped is no log. */
+static bool has_log(const struct device *d)
+{
+	return d->vu.log_table && d->vu.log_table != MAP_FAILED;
+}
+
+/* ---- may it, and when does it stop ---- */
+
+/* QEMU reads the reason behind the guest's part of the config space. */
+void transfer_reason(struct device *d, char *why, size_t size)
+{
+	bool passes;
+
+	d->asked = true;
+	*why = '\0';
+	if (d->stands) {
+		snprintf(why, size, "%s", d->against);
+	} else if (sessions_open(d, NULL)) {
+		if (!sessions_hold(d, ASK_MS, &passes, why, size) && passes)
+			*why = '\0';
+		sessions_go_on(d);
+	}
+	if (!*why && is_logging(d) && !has_log(d))
+		snprintf(why, size, "the log of written pages cannot be mapped");
+}
+
+/*
+ * Queues also stop when the guest resets its device, and then its sessions end. They stop to be
+ * saved if QEMU has just asked whether that is possible.
+ */
+void transfer_message(struct device *d, unsigned int request)
+{
+	bool passes;
+
+	if (request == VHOST_USER_SET_VRING_ENABLE)
+		return;
+	if (request == VHOST_USER_GET_VRING_BASE && d->asked && !d->stands) {
+		d->stands = true;
+		d->against[0] = '\0';
+		sessions_hold(d, STOP_MS, &passes, d->against, sizeof(d->against));
+	}
+	if (request != VHOST_USER_GET_VRING_BASE)
+		d->asked = false;
+}
+
+/*
+ * Mirrors write what their programs have named, in guest memory that this process does not know. So
+ * if there has been a session since QEMU began to copy the memory, all of it counts as written.
+ */
+void transfer_mark_written(struct device *d)
+{
+	if (!is_logging(d) || !d->wrote)
+		return;
+	if (!has_log(d) || !dirty_mark_all(d->vu.log_table, d->vu.log_size, &d->mem))
+		complain("the log of written pages is too small for the VM's memory");
+	d->wrote = sessions_open(d, NULL);
+}
+
+/* ---- loading ---- */
+
+static void end_loading(struct device *d)
+{
+	if (d->loading < 0)
+		return;
+	device_unwatch(d, d->loading);
+	close(d->loading);
+	d->loading = -1;
+}
+
+static void forget_loaded(struct device *d)
+{
+	if (d->loaded >= 0)
+		close(d->loaded);
+	d->loaded = -1;
+	d->loaded_bytes = 0;
+}
+
+/* A state may take half of the host's memory. */
+static uint64_t most_bytes(void)
+{
+	return (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* After a state that is too long, QEMU's write fails. */
+static void read_state(struct device *d, unsigned int queue)
+{
+	static uint8_t piece[1 << 16];
+	ssize_t n;
+
+	(void)queue;
+	do {
+		n = read(d->loading, piece, sizeof(piece));
+		if (n > 0 && (d->loaded_bytes + (uint64_t)n > most_bytes() ||
+			      write(d->loaded, piece, (size_t)n) != n)) {
+			forget_loaded(d);
+			n = 0;
+		}
+		if (n > 0)
+			d->loaded_bytes += (uint64_t)n;
+	} while (n > 0 || (n < 0 && errno == EINTR));
+	if (!n || errno != EAGAIN)
+		end_loading(d);
+}
+
+/* QEMU has written all of it, and asks for the result. */
+static bool is_loaded(struct device *d, char *why, size_t size)
+{
+	struct state_check check = {
+		.sessions = d->opt->sessions,
+		.session_memory = d->opt->limits.session[LIMIT_DEVICE_MEMORY],
+		.vm_memory = d->opt->limits.vm[LIMIT_DEVICE_MEMORY],
+	};
+	bool ends;
+
+	if (d->loading >= 0)
+		read_state(d, 0);
+	ends = d->loading < 0;
+	end_loading(d);
+	if (!ends || d->loaded < 0 || !d->loaded_bytes) {
+		snprintf(why, size, "%s",
+			 !ends		 ? "it does not end"
+			 : d->loaded < 0 ? "it is too long"
+					 : "it is empty");
+		return false;
+	}
+	return state_file_fits(d->loaded, d->loaded_bytes, &check, why, size) &&
+	       !lseek(d->loaded, 0, SEEK_SET);
+}
+
+void transfer_starts(struct device *d)
+{
+	char why[256];
+
+	d->stands = false;
+	if (d->loaded < 0)
+		return;
+	if (!sessions_restore(d, d->loaded, why, sizeof(why)))
+		complain("not all sessions of the saved state could be made: %s", why);
+	forget_loaded(d);
+}
+
+/* ---- QEMU's messages ---- */
+
+static void answer_state(VhostUserMsg *vmsg, int *do_reply, uint64_t answer)
+{
+	vmsg->payload.u64 = answer;
+	vmsg->size = sizeof(vmsg->payload.u64);
+	vmsg->fd_num = 0;
+	*do_reply = 1;
+}
+
+static bool begin_saving(struct device *d, int fd)
+{
+	char why[256];
+
+	if (!d->stands && sessions_open(d, NULL))
+		snprintf(why, sizeof(why), "programs use CUDA");
+	else
+		transfer_reason(d, why, sizeof(why));
+	if (*why) {
+		complain("the VM cannot be saved, because %s", why);
+		close(fd);
+		return false;
+	}
+	d->saving = fd;
+	return true;
+}
+
+static bool begin_loading(struct device *d, int fd)
+{
+	forget_loaded(d);
+	d->loaded = memfd_create("qcu-state", MFD_CLOEXEC);
+	if (d->loaded < 0) {
+		complain("there is no memory for the device's state");
+		close(fd);
+		return false;
+	}
+	sessions_drop_held(d);
+	d->loading = fd;
+	device_watch(d, fd, read_state, 0);
+	return true;
+}
+
+/* QEMU has a pipe for the device's state. The device does not run, or the state is not saved. */
+void transfer_state(struct device *d, VhostUserMsg *vmsg, int *do_reply)
+{
+	const struct vhost_vring_state what = vmsg->payload.state; /* has the same two fields */
+	int fd = vmsg->fd_num == 1 ? vmsg->fds[0] : -1, i;
+	bool ok = false;
+
+	end_loading(d);
+	d->moved = false;
+	if (fd < 0 || vmsg->size != 2 * sizeof(uint32_t) || what.num ||
+	    what.index > DIRECTION_LOAD || fcntl(fd, F_SETFL, O_NONBLOCK)) {
+		complain("QEMU asks for the device's state in an unknown way");
+		for (i = 0; i < vmsg->fd_num; i++)
+			close(vmsg->fds[i]);
+	} else if (what.index == DIRECTION_SAVE) {
+		ok = begin_saving(d, fd);
+	} else {
+		ok = begin_loading(d, fd);
+	}
+	answer_state(vmsg, do_reply, MSG_STATE_NO_FILE | (ok ? 0 : MSG_STATE_FAILED));
+}
+
+/* QEMU reads the pipe when it has the answer. */
+void transfer_write(struct device *d)
+{
+	char why[256] = "the state cannot be written";
+
+	if (d->saving < 0)
+		return;
+	/* Sessions that have been loaded may not have begun yet. */
+	if (d->loaded >= 0)
+		d->moved = sessions_copy(d->loaded, d->saving, d->loaded_bytes);
+	else
+		d->moved = sessions_save(d, d->saving, why, sizeof(why));
+	if (!d->moved)
+		complain("the VM cannot be saved, because %s", why);
+	close(d->saving);
+	d->saving = -1;
+}
+
+/* QEMU has written or read all of it, and asks for the result. */
+void transfer_check(struct device *d, VhostUserMsg *vmsg, int *do_reply)
+{
+	char why[256] = "nothing was saved or loaded";
+
+	if (d->loading >= 0 || d->loaded >= 0)
+		d->moved = is_loaded(d, why, sizeof(why));
+	if (!d->moved) {
+		forget_loaded(d);
+		complain("the saved state of the device cannot be used: %s", why);
+	}
+	answer_state(vmsg, do_reply, d->moved ? 0 : MSG_STATE_FAILED);
+}
+
+void transfer_end(struct device *d)
+{
+	end_loading(d);
+	forget_loaded(d);
+	if (d->saving >= 0)
+		close(d->saving);
+}
