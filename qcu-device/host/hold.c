@@ -125,49 +125,62 @@ void sessions_go_on(struct device *d)
 
 /* ---- bytes ---- */
 
-static bool write_all(int fd, const void *from, size_t len)
+/* A file, pipe or socket with a state, and the sum of what went through. */
+struct stream {
+	int fd;
+	uint64_t sum;
+};
+
+/* Could it not be written or read now, and can it soon? */
+static bool waits(int fd, short events, ssize_t n)
 {
-	struct pollfd p = {.fd = fd, .events = POLLOUT};
+	struct pollfd p = {.fd = fd, .events = events};
+
+	if (n < 0 && errno == EINTR)
+		return true;
+	return n < 0 && errno == EAGAIN && poll(&p, 1, PIPE_MS) == 1;
+}
+
+static bool write_all(struct stream *s, const void *from, size_t len)
+{
 	const uint8_t *at = from;
 
+	s->sum = state_sum(s->sum, from, len);
 	while (len) {
-		ssize_t n = write(fd, at, len);
+		ssize_t n = write(s->fd, at, len);
 
 		if (n > 0) {
 			at += n;
 			len -= (size_t)n;
-		} else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
-			return false;
-		} else if (errno == EAGAIN && poll(&p, 1, PIPE_MS) != 1) {
+		} else if (!waits(s->fd, POLLOUT, n)) {
 			return false;
 		}
 	}
 	return true;
 }
 
-static bool read_all(int fd, void *to, size_t len)
+static bool read_all(struct stream *s, void *to, size_t len)
 {
-	struct pollfd p = {.fd = fd, .events = POLLIN};
+	size_t left = len;
 	uint8_t *at = to;
 
-	while (len) {
-		ssize_t n = read(fd, at, len);
+	while (left) {
+		ssize_t n = read(s->fd, at, left);
 
 		if (n > 0) {
 			at += n;
-			len -= (size_t)n;
-		} else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
-			return false;
-		} else if (errno == EAGAIN && poll(&p, 1, PIPE_MS) != 1) {
+			left -= (size_t)n;
+		} else if (!waits(s->fd, POLLIN, n)) {
 			return false;
 		}
 	}
+	s->sum = state_sum(s->sum, to, len);
 	return true;
 }
 
-bool sessions_copy(int from, int to, uint64_t len)
+static bool copy_stream(struct stream *from, struct stream *to, uint64_t len)
 {
-	static uint8_t piece[1 << 16];
+	static uint8_t piece[STATE_PIECE];
 
 	while (len) {
 		size_t n = len < sizeof(piece) ? len : sizeof(piece);
@@ -177,6 +190,11 @@ bool sessions_copy(int from, int to, uint64_t len)
 		len -= n;
 	}
 	return true;
+}
+
+bool sessions_copy(int from, int to, uint64_t len)
+{
+	return copy_stream(&(struct stream){.fd = from}, &(struct stream){.fd = to}, len);
 }
 
 /* ---- saving ---- */
@@ -198,7 +216,7 @@ static bool find_waiting(const struct device *d, unsigned int queue, uint16_t *h
 }
 
 static bool write_archive(struct device *d, unsigned int queue, struct state_session *record,
-			  int own, int fd, char *why, size_t size)
+			  int own, struct stream *to, char *why, size_t size)
 {
 	const struct session *s = &d->session[queue];
 	struct mirror_answer a = {.why = "its mirror does not respond"};
@@ -213,11 +231,13 @@ static bool write_archive(struct device *d, unsigned int queue, struct state_ses
 	    lseek(own, 0, SEEK_SET))
 		return refuse_session(s, "its archive has an impossible size", why, size);
 	record->bytes = (uint64_t)end;
-	return (write_all(fd, record, sizeof(*record)) && sessions_copy(own, fd, record->bytes)) ||
+	return (write_all(to, record, sizeof(*record)) &&
+		copy_stream(&(struct stream){.fd = own}, to, record->bytes)) ||
 	       refuse(why, size, "the state cannot be written");
 }
 
-static bool save_session(struct device *d, unsigned int queue, int fd, char *why, size_t size)
+static bool save_session(struct device *d, unsigned int queue, struct stream *to, char *why,
+			 size_t size)
 {
 	const struct session *s = &d->session[queue];
 	struct state_session record = {
@@ -233,14 +253,14 @@ static bool save_session(struct device *d, unsigned int queue, int fd, char *why
 
 	memcpy(record.name, s->comm, strnlen(s->comm, sizeof(record.name)));
 	if (record.dead)
-		return write_all(fd, &record, sizeof(record)) ||
+		return write_all(to, &record, sizeof(record)) ||
 		       refuse(why, size, "the state cannot be written");
 	for (i = 0; i < STATE_GPUS; i++)
 		record.memory[i] = atomic_load(&d->usage->sessions[queue].memory[i]);
 	own = memfd_create("qcu-session", MFD_CLOEXEC);
 	if (own < 0)
 		return refuse(why, size, "there is no memory for it");
-	ok = write_archive(d, queue, &record, own, fd, why, size);
+	ok = write_archive(d, queue, &record, own, to, why, size);
 	close(own);
 	return ok;
 }
@@ -248,22 +268,27 @@ static bool save_session(struct device *d, unsigned int queue, int fd, char *why
 bool sessions_save(struct device *d, int fd, char *why, size_t size)
 {
 	unsigned int q, n = sessions_open(d, NULL);
+	struct stream to = {.fd = fd};
 	struct state head;
+	uint64_t sum;
 	bool ok;
 
 	state_make(&head, d->opt->sessions, n);
-	ok = write_all(fd, &head, sizeof(head)) || refuse(why, size, "the state cannot be written");
+	ok = write_all(&to, &head, sizeof(head)) ||
+	     refuse(why, size, "the state cannot be written");
 	for (q = 1; ok && q <= d->opt->sessions; q++)
 		if (d->session[q].state != SESSION_NONE)
-			ok = save_session(d, q, fd, why, size);
-	return ok;
+			ok = save_session(d, q, &to, why, size);
+	sum = to.sum;
+	return ok && (write_all(&to, &sum, sizeof(sum)) ||
+		      refuse(why, size, "the state cannot be written"));
 }
 
 /* ---- restoring ---- */
 
 /* Begins to restore a session. Its mirror's answer comes later. */
-static bool read_session(struct device *d, const struct state_session *record, int fd, char *why,
-			 size_t size)
+static bool read_session(struct device *d, const struct state_session *record, struct stream *from,
+			 char *why, size_t size)
 {
 	struct session *s = &d->session[record->queue];
 	struct mirror_process mirror = {.pid = 0};
@@ -278,7 +303,8 @@ static bool read_session(struct device *d, const struct state_session *record, i
 	memcpy(s->comm, record->name, sizeof(record->name));
 	if (!record->dead) {
 		own = memfd_create("qcu-session", MFD_CLOEXEC);
-		ok = own >= 0 && sessions_copy(fd, own, record->bytes) && !lseek(own, 0, SEEK_SET);
+		ok = own >= 0 && copy_stream(from, &(struct stream){.fd = own}, record->bytes) &&
+		     !lseek(own, 0, SEEK_SET);
 		if (!ok)
 			refuse(why, size, "it is cut off, or there is no memory for it");
 		else if (!spares_take(d, record->queue, own, &mirror))
@@ -321,20 +347,25 @@ bool sessions_restore(struct device *d, int fd, char *why, size_t size)
 		.session_memory = l->session[LIMIT_DEVICE_MEMORY],
 		.vm_memory = l->vm[LIMIT_DEVICE_MEMORY],
 	};
+	struct stream from = {.fd = fd};
 	struct state_session record;
+	uint64_t sum, want;
 	struct state head;
 	unsigned int i;
 	bool ok;
 
 	if (sessions_open(d, NULL))
 		return refuse(why, size, "the device has sessions already");
-	if (!read_all(fd, &head, sizeof(head)))
+	if (!read_all(&from, &head, sizeof(head)))
 		return refuse(why, size, "it is cut off");
 	ok = state_fits(&head, check.sessions, why, size);
 	for (i = 0; ok && i < head.open; i++) {
-		ok = read_all(fd, &record, sizeof(record)) || refuse(why, size, "it is cut off");
+		ok = read_all(&from, &record, sizeof(record)) || refuse(why, size, "it is cut off");
 		ok = ok && state_session_fits(&check, &record, why, size) &&
-		     read_session(d, &record, fd, why, size);
+		     read_session(d, &record, &from, why, size);
 	}
+	want = from.sum;
+	if (ok && (!read_all(&from, &sum, sizeof(sum)) || sum != want))
+		ok = refuse(why, size, "it is damaged");
 	return await_restored(d, why, size) && ok;
 }

@@ -97,30 +97,72 @@ bool state_session_fits(struct state_check *c, const struct state_session *s, ch
 	return true;
 }
 
+uint64_t state_sum(uint64_t sum, const void *bytes, size_t len)
+{
+	const uint8_t *at = bytes;
+	uint64_t word;
+
+	for (sum ^= len; len; at += sizeof(word)) {
+		size_t part = len < sizeof(word) ? len : sizeof(word);
+
+		word = 0;
+		memcpy(&word, at, part);
+		sum = (sum ^ word) * 0x9e3779b97f4a7c15u;
+		sum ^= sum >> 29;
+		len -= part;
+	}
+	return sum;
+}
+
+/* Reads the next bytes of the file, and adds them to the sum. */
+struct state_reader {
+	int fd;
+	uint64_t at, left, sum;
+};
+
+static bool read_next(struct state_reader *r, void *to, size_t len)
+{
+	if (r->left < len || pread(r->fd, to, len, (off_t)r->at) != (ssize_t)len)
+		return false;
+	r->at += len;
+	r->left -= len;
+	r->sum = state_sum(r->sum, to, len);
+	return true;
+}
+
+static bool read_archive(struct state_reader *r, uint64_t bytes)
+{
+	static uint8_t piece[STATE_PIECE];
+	bool ok = bytes <= r->left;
+
+	for (; ok && bytes; bytes -= bytes < sizeof(piece) ? bytes : sizeof(piece))
+		ok = read_next(r, piece, bytes < sizeof(piece) ? bytes : sizeof(piece));
+	return ok;
+}
+
 bool state_file_fits(int fd, uint64_t len, struct state_check *c, char *why, size_t size)
 {
+	struct state_reader r = {.fd = fd, .left = len};
 	struct state_session record;
 	struct state head;
-	uint64_t at = sizeof(head);
+	uint64_t sum, want;
 	unsigned int i;
 
-	if (len < sizeof(head))
+	if (!read_next(&r, &head, sizeof(head)))
 		return refuse(why, size, "it has %llu bytes, which is too short",
 			      (unsigned long long)len);
-	if (pread(fd, &head, sizeof(head), 0) != sizeof(head))
-		return refuse(why, size, "it cannot be read");
 	if (!state_fits(&head, c->sessions, why, size))
 		return false;
 	for (i = 0; i < head.open; i++) {
-		if (len - at < sizeof(record) ||
-		    pread(fd, &record, sizeof(record), (off_t)at) != sizeof(record))
+		if (!read_next(&r, &record, sizeof(record)))
 			return refuse(why, size, "it is cut off");
-		at += sizeof(record);
 		if (!state_session_fits(c, &record, why, size))
 			return false;
-		if (record.bytes > len - at)
+		if (!read_archive(&r, record.bytes))
 			return refuse(why, size, "it is cut off");
-		at += record.bytes;
 	}
-	return at == len || refuse(why, size, "it is damaged");
+	want = r.sum;
+	if (!read_next(&r, &sum, sizeof(sum)))
+		return refuse(why, size, "it is cut off");
+	return (!r.left && sum == want) || refuse(why, size, "it is damaged");
 }

@@ -65,8 +65,13 @@ struct state_check {
 bool state_session_fits(struct state_check *c, const struct state_session *s, char *why,
 			size_t size);
 /*
- * Checks a whole state in a file of this length. The archives are only counted.
+ * A state ends with a sum of all its bytes. It finds what got damaged on the way, and is no
+ * protection against anybody. It goes on with each structure, and each piece of an archive.
  */
+#define STATE_PIECE ((size_t)1 << 16)
+uint64_t state_sum(uint64_t sum, const void *bytes, size_t len);
+
+/* Checks a whole state in a file of this length. What is in the archives is not looked at. */
 bool state_file_fits(int fd, uint64_t len, struct state_check *c, char *why, size_t size);
 
 #endif

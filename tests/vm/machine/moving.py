@@ -7,8 +7,10 @@ usage: moving.py FOLDER QEMU QCU_DEVICE VMLINUX INITRD KLOG SLOW
 
 The guest reads commands from its console, one in a line, and says "done: CODE" after each.
 """
+import collections
 import json
 import os
+import random
 import re
 import signal
 import socket
@@ -25,6 +27,11 @@ APPEND = (
     "rcupdate.rcu_cpu_stall_timeout=300 rdinit=/qcu/obey"
 )
 everything = []
+only = os.environ.get("MOVING_ONLY", "").split()
+ROUNDS = 50 if os.environ.get("QCU_NIGHTLY") else 4
+tally = collections.Counter()
+seed = int(os.environ.get("MOVING_SEED") or random.randrange(1000000))
+random.seed(seed)
 
 
 class Failed(Exception):
@@ -247,13 +254,44 @@ def expect(what, condition):
 
 
 def saved_under_a_program(vm):
-    """A program that does nothing at the moment goes on where the VM does."""
+    """A program that does nothing at the moment goes on where the VM does. One with a session that has died gets its error."""
     vm.does("hold")
-    vm.hmp("savevm x")
+    expect("savevm says " + vm.hmp("savevm x"), not vm.hmp("savevm x"))
     expect("it stands still", vm.runs())
     said = vm.hmp("loadvm x")
     expect(f"loadvm says {said}", not said)
     vm.does("release && vector_add")
+
+
+# For a program whose work waits for a host function when the VM stops.
+LATER = "work of the GPU does not end"
+
+
+def snapshot_now(vm, name):
+    """As often as the program is in the middle of something."""
+    for _ in range(100):
+        said = vm.hmp(f"savevm {name}")
+        expect("it stands still", vm.runs())
+        if not said:
+            return
+        expect(f"savevm says {said}", LATER in said)
+        tally[LATER] += 1
+    raise Failed("the program is always in the middle of something")
+
+
+def saved_while_programs_work(vm):
+    vm.does("works")
+    for _ in range(ROUNDS):
+        time.sleep(random.random() / 2)
+        snapshot_now(vm, "x")
+        if random.random() < 0.5:
+            time.sleep(random.random() / 2)
+        said = vm.hmp("loadvm x")
+        expect(f"loadvm says {said}", not said)
+    vm.does("worked")
+    vm.start("echo $(wc -l </tmp/times) times >/dev/ttyS0")
+    print(vm.wait_for(rb"(\d+) times\r").group(1), tally)
+    vm.code()
 
 
 def refused_without_a_device(vm):
@@ -437,7 +475,7 @@ def main():
     make_qcow2(f"{folder}/disk")
     vm = VM("first", "-blockdev", f"driver=file,node-name=file,filename={folder}/disk",
             "-blockdev", "driver=qcow2,node-name=disk,file=file")
-    cases = [saved_under_a_program, refused_without_a_device, another_device, begins_meanwhile, cut_target_killed, cut_cancelled,
+    cases = [saved_under_a_program, saved_while_programs_work, refused_without_a_device, another_device, begins_meanwhile, cut_target_killed, cut_cancelled,
              cut_no_device_there, cut_device_silent_then_killed, cut_other_sessions, snapshot, move, move_stopped, to_a_file,
              after_it_all]
     failed = False
@@ -445,7 +483,7 @@ def main():
         vm.boot()
         vm.does("vector_add")
         vm.capabilities()
-        for case in cases:
+        for case in [c for c in cases if not only or c.__name__ in only]:
             began = time.monotonic()
             vm = case(vm) or vm
             print(f"@ok {case.__name__.replace('_', '-')} {time.monotonic() - began:.1f}", flush=True)

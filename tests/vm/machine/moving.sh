@@ -55,6 +55,26 @@ stop_stirring() {
 	wait $stirring
 	true
 }
+# works: three programs work, each again and again, until `worked`. What they print is compared.
+works() {
+	rm -f /tmp/enough /tmp/wrong
+	long_work 200 >/tmp/want || return 1
+	workers=
+	for i in 1 2 3; do
+		while [ ! -e /tmp/enough ]; do
+			long_work 200 >/tmp/got$i 2>&1 || echo "ended with $?" >>/tmp/got$i
+			[ "$(cat /tmp/got$i)" = "$(cat /tmp/want)" ] || cat /tmp/got$i >>/tmp/wrong
+			echo . >>/tmp/times
+		done &
+		workers="$workers $!"
+	done
+}
+worked() {
+	: >/tmp/enough
+	wait $workers
+	[ ! -e /tmp/wrong ] || cat /tmp/wrong
+	[ ! -e /tmp/wrong ]
+}
 echo obeys
 while read -r line; do
 	eval "$line" >/tmp/log 2>&1
@@ -65,7 +85,7 @@ done
 END
 chmod +x "$tmp/stage/qcu/obey"
 mkdir "$tmp/stage/qcu/bin"
-cp "$guest/sleeper" "$tools/to_file" "$tmp/stage/qcu/bin/"
+cp "$guest/sleeper" "$guest/long_work" "$tools/to_file" "$tmp/stage/qcu/bin/"
 again_and_again_initrd "$guest_dir" "$tmp/initrd"
 
 python3 tests/vm/machine/moving.py "$tmp" "$dir/bin/qemu-system-x86_64" "$B/qcu-device/qcu-device" \

@@ -62,6 +62,7 @@ static struct saved {
 	struct state_session first;
 	uint8_t archive[ARCHIVE];
 	struct state_session second;
+	uint64_t sum;
 	uint8_t more;
 } saved;
 _Static_assert(sizeof(saved) - 8 == offsetof(struct saved, more), "no holes");
@@ -78,12 +79,25 @@ static void good_state(void)
 
 #define GOOD_BYTES offsetof(struct saved, more)
 
+static bool wrong_sum;
+
+static void sum_up(void)
+{
+	uint64_t sum = state_sum(0, &saved.head, sizeof(saved.head));
+
+	sum = state_sum(sum, &saved.first, sizeof(saved.first));
+	sum = state_sum(sum, saved.archive, sizeof(saved.archive));
+	saved.sum = state_sum(sum, &saved.second, sizeof(saved.second));
+}
+
 static bool fits(size_t len, char *why, size_t size)
 {
 	struct state_check c = {.sessions = FE_SESSIONS, .session_memory = 100, .vm_memory = 150};
 	int fd = memfd_create("state", MFD_CLOEXEC);
 	bool ok;
 
+	if (!wrong_sum)
+		sum_up();
 	assert_int_equal(write(fd, &saved, len), len);
 	ok = state_file_fits(fd, len, &c, why, size);
 	close(fd);
@@ -185,6 +199,15 @@ static void bad_sessions(void **state)
 	a->memory[63] = 76;
 	b->memory[63] = 75;
 	refused(GOOD_BYTES, "sixteen letters (pid 8 in the VM) needs more memory of GPU 63");
+	wrong_sum = true;
+	for (len = 0; len < GOOD_BYTES; len++) {
+		sum_up();
+		((uint8_t *)&saved)[len] ^= 1;
+		assert_false(fits(GOOD_BYTES, why, sizeof(why)));
+		good_state();
+	}
+	wrong_sum = false;
+	*why = '\0';
 	a->memory[1] = 75;
 	b->memory[1] = 75;
 	assert_true(fits(GOOD_BYTES, why, sizeof(why)));
@@ -283,8 +306,10 @@ static void bad_transfers(void **state)
 	assert_int_equal(fe_get(&fe, FE_CHECK_DEVICE_STATE), FAILED);
 	assert_false(loads(much, 0));
 	assert_false(loads(much, sizeof(much)));
+	sum_up();
 	state_make(&s, FE_SESSIONS, 0);
 	assert_false(loads(&s, sizeof(s) - 1));
+	assert_false(loads(&s, sizeof(s)));
 	s.open = 1;
 	assert_false(loads(&s, sizeof(s)));
 	assert_false(loads(&saved, GOOD_BYTES - 1));
@@ -334,7 +359,15 @@ static void saved_and_loaded(void **state)
 	struct qCUcmd ask = {.op = QCU_OP_DEVICE_SYNC, .tid = 1};
 	uint16_t index[FE_QUEUES];
 	unsigned int q, loaded;
-	struct state s, want;
+	struct {
+		struct state head;
+		struct state_session session;
+		uint64_t sum;
+	} dead;
+	struct {
+		struct state head;
+		uint64_t sum;
+	} none, want;
 	int fds[2];
 
 	(void)state;
@@ -355,19 +388,22 @@ static void saved_and_loaded(void **state)
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	assert_int_equal(transfer(SAVE, 0, fds[1]), NO_FILE);
 	assert_int_equal(fe_get(&fe, FE_CHECK_DEVICE_STATE), 0);
-	assert_int_equal(read(fds[0], &saved, sizeof(saved)), sizeof(s) + sizeof(saved.first));
+	assert_int_equal(read(fds[0], &dead, sizeof(dead)), sizeof(dead));
+	assert_int_equal(read(fds[0], &dead, sizeof(dead)), 0);
 	close(fds[0]);
-	assert_int_equal(saved.head.open, 1);
-	assert_int_equal(saved.first.queue, 1);
-	assert_int_equal(saved.first.dead, 1);
+	assert_int_equal(dead.head.open, 1);
+	assert_int_equal(dead.session.queue, 1);
+	assert_int_equal(dead.session.dead, 1);
 	/* The VM goes on after savevm, or from what was saved. */
 	for (loaded = 0; loaded < 2; loaded++) {
 		if (loaded) {
 			assert_string_equal(reason(), "");
 			for (q = 0; q < FE_QUEUES; q++)
 				index[q] = fe_queue_stop(&fe, q);
-			saved.first.popped = index[1];
-			assert_true(loads(&saved, sizeof(s) + sizeof(saved.first)));
+			dead.session.popped = index[1];
+			dead.sum = state_sum(state_sum(0, &dead.head, sizeof(dead.head)),
+					     &dead.session, sizeof(dead.session));
+			assert_true(loads(&dead, sizeof(dead)));
 		}
 		for (q = 0; q < FE_QUEUES; q++)
 			fe_queue_go_on(&fe, q, index[q]);
@@ -385,13 +421,14 @@ static void saved_and_loaded(void **state)
 
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	assert_int_equal(transfer(SAVE, 0, fds[1]), NO_FILE);
-	assert_int_equal(read(fds[0], &s, sizeof(s)), sizeof(s));
+	assert_int_equal(fe_get(&fe, FE_CHECK_DEVICE_STATE), 0);
+	assert_int_equal(read(fds[0], &none, sizeof(none)), sizeof(none));
 	assert_int_equal(read(fds[0], &want, sizeof(want)), 0);
 	close(fds[0]);
-	assert_int_equal(fe_get(&fe, FE_CHECK_DEVICE_STATE), 0);
-	state_make(&want, FE_SESSIONS, 0);
-	assert_memory_equal(&s, &want, sizeof(s));
-	assert_true(loads(&s, sizeof(s)));
+	state_make(&want.head, FE_SESSIONS, 0);
+	want.sum = state_sum(0, &want.head, sizeof(want.head));
+	assert_memory_equal(&none, &want, sizeof(none));
+	assert_true(loads(&none, sizeof(none)));
 }
 
 /* It ends for another one, but not under a program. */
