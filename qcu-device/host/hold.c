@@ -18,7 +18,7 @@
 #include "qcu-device/host/vhost.h"
 
 /* How long a mirror may take to answer: more than it may wait itself, and more than work takes. */
-#define ANSWER_MS   10000
+#define ANSWER_MS   60000
 #define TRANSFER_MS 600000
 /* How long the other side of a pipe may do nothing. */
 #define PIPE_MS 60000
@@ -265,6 +265,20 @@ static bool save_session(struct device *d, unsigned int queue, struct stream *to
 	return ok;
 }
 
+struct state_check device_check(const struct device *d)
+{
+	const struct device_options *o = d->opt;
+
+	return (struct state_check){
+		.sessions = o->sessions,
+		.gpus = o->plugin    ? 0
+			: o->be.gpus ? o->be.gpus
+				     : 1,
+		.session_memory = o->limits.session[LIMIT_DEVICE_MEMORY],
+		.vm_memory = o->limits.vm[LIMIT_DEVICE_MEMORY],
+	};
+}
+
 bool sessions_save(struct device *d, int fd, char *why, size_t size)
 {
 	unsigned int q, n = sessions_open(d, NULL);
@@ -273,7 +287,7 @@ bool sessions_save(struct device *d, int fd, char *why, size_t size)
 	uint64_t sum;
 	bool ok;
 
-	state_make(&head, d->opt->sessions, n);
+	state_make(&head, d->opt->sessions, device_check(d).gpus, n);
 	ok = write_all(&to, &head, sizeof(head)) ||
 	     refuse(why, size, "the state cannot be written");
 	for (q = 1; ok && q <= d->opt->sessions; q++)
@@ -341,12 +355,7 @@ static bool await_restored(struct device *d, char *why, size_t size)
 
 bool sessions_restore(struct device *d, int fd, char *why, size_t size)
 {
-	const struct limits *l = &d->opt->limits;
-	struct state_check check = {
-		.sessions = d->opt->sessions,
-		.session_memory = l->session[LIMIT_DEVICE_MEMORY],
-		.vm_memory = l->vm[LIMIT_DEVICE_MEMORY],
-	};
+	struct state_check check = device_check(d);
 	struct stream from = {.fd = fd};
 	struct state_session record;
 	uint64_t sum, want;
@@ -358,7 +367,7 @@ bool sessions_restore(struct device *d, int fd, char *why, size_t size)
 		return refuse(why, size, "the device has sessions already");
 	if (!read_all(&from, &head, sizeof(head)))
 		return refuse(why, size, "it is cut off");
-	ok = state_fits(&head, check.sessions, why, size);
+	ok = state_fits(&check, &head, why, size);
 	for (i = 0; ok && i < head.open; i++) {
 		ok = read_all(&from, &record, sizeof(record)) || refuse(why, size, "it is cut off");
 		ok = ok && state_session_fits(&check, &record, why, size) &&

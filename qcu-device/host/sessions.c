@@ -259,9 +259,11 @@ void sessions_adopt(struct device *d, unsigned int queue, const struct mirror_pr
 	struct session *s = &d->session[queue];
 
 	s->mirror = *mirror;
-	s->state = mirror->pid ? SESSION_LIVE : SESSION_DEAD;
-	if (mirror->pid)
-		device_watch(d, mirror->pidfd, reap_mirror, queue);
+	s->state = SESSION_DEAD;
+	if (!mirror->pid)
+		return;
+	s->state = SESSION_LIVE;
+	device_watch(d, mirror->pidfd, reap_mirror, queue);
 	board_open(d->board, queue, s->guest_pid, s->comm);
 }
 

@@ -140,11 +140,7 @@ static void read_state(struct device *d, unsigned int queue)
 /* QEMU has written all of it, and asks for the result. */
 static bool is_loaded(struct device *d, char *why, size_t size)
 {
-	struct state_check check = {
-		.sessions = d->opt->sessions,
-		.session_memory = d->opt->limits.session[LIMIT_DEVICE_MEMORY],
-		.vm_memory = d->opt->limits.vm[LIMIT_DEVICE_MEMORY],
-	};
+	struct state_check check = device_check(d);
 	bool ends;
 
 	if (d->loading >= 0)

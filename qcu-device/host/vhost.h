@@ -167,6 +167,8 @@ bool sessions_save(struct device *d, int fd, char *why, size_t size);
  */
 bool sessions_restore(struct device *d, int fd, char *why, size_t size);
 
+/* What this device asks of a state. */
+struct state_check device_check(const struct device *d);
 /* Copies so many bytes from one file to another. */
 bool sessions_copy(int from, int to, uint64_t len);
 

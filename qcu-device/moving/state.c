@@ -8,7 +8,7 @@
 #include "include/qcucmd.h"
 #include "qcu-device/moving/state.h"
 
-void state_make(struct state *s, unsigned int sessions, unsigned int open)
+void state_make(struct state *s, unsigned int sessions, unsigned int gpus, unsigned int open)
 {
 	*s = (struct state){
 		.magic = STATE_MAGIC,
@@ -19,6 +19,7 @@ void state_make(struct state *s, unsigned int sessions, unsigned int open)
 		.window_base = QCU_WINDOW_BASE,
 		.window_size = QCU_WINDOW_SIZE,
 		.open = open,
+		.gpus = gpus,
 	};
 }
 
@@ -33,7 +34,7 @@ refuse(char *why, size_t size, const char *fmt, ...)
 	return false;
 }
 
-bool state_fits(const struct state *s, unsigned int sessions, char *why, size_t size)
+bool state_fits(const struct state_check *c, const struct state *s, char *why, size_t size)
 {
 	if (s->magic != STATE_MAGIC)
 		return refuse(why, size, "it is not the state of a qcu-device");
@@ -43,16 +44,19 @@ bool state_fits(const struct state *s, unsigned int sessions, char *why, size_t 
 	if (s->wire_version != QCU_WIRE_VERSION)
 		return refuse(why, size, "its wire version is %u, and this qcu-device has %u",
 			      s->wire_version, QCU_WIRE_VERSION);
-	if (s->sessions != sessions)
+	if (s->sessions != c->sessions)
 		return refuse(why, size,
 			      "its device can have %u sessions, and this one %u: start qcu-device "
 			      "with the same --sessions",
-			      s->sessions, sessions);
+			      s->sessions, c->sessions);
 	if (s->window_base != QCU_WINDOW_BASE || s->window_size != QCU_WINDOW_SIZE)
 		return refuse(why, size, "the window of its programs lies elsewhere");
-	if (s->open > sessions)
+	if (s->open > c->sessions)
 		return refuse(why, size, "it has more open sessions than its device can have");
-	if (s->bytes != sizeof(*s) || s->rsvd)
+	if (s->open && s->gpus != c->gpus)
+		return refuse(why, size, "its programs have %u GPUs in software, and here are %u",
+			      s->gpus, c->gpus);
+	if (s->bytes != sizeof(*s))
 		return refuse(why, size, "it is damaged");
 	return true;
 }
@@ -151,7 +155,7 @@ bool state_file_fits(int fd, uint64_t len, struct state_check *c, char *why, siz
 	if (!read_next(&r, &head, sizeof(head)))
 		return refuse(why, size, "it has %llu bytes, which is too short",
 			      (unsigned long long)len);
-	if (!state_fits(&head, c->sessions, why, size))
+	if (!state_fits(c, &head, why, size))
 		return false;
 	for (i = 0; i < head.open; i++) {
 		if (!read_next(&r, &record, sizeof(record)))

@@ -28,7 +28,7 @@ struct state {
 	uint64_t window_base;
 	uint64_t window_size;
 	uint32_t open; /* sessions that follow */
-	uint32_t rsvd;
+	uint32_t gpus; /* in software; 0: they are NVIDIA's */
 };
 _Static_assert(sizeof(struct state) == 48, "the state has no holes");
 
@@ -51,17 +51,18 @@ struct state_session {
 _Static_assert(sizeof(struct state_session) == 40 + 8 * STATE_GPUS, "a record has no holes");
 
 /* The state of a device that can have this many sessions, of which `open` follow. */
-void state_make(struct state *s, unsigned int sessions, unsigned int open);
-/* False: a device with this many sessions cannot go on from these bytes, and `why` says it. */
-bool state_fits(const struct state *s, unsigned int sessions, char *why, size_t size);
+void state_make(struct state *s, unsigned int sessions, unsigned int gpus, unsigned int open);
 
-/* What is known while the records are checked one after another. */
+/* A device, and what is known while the records are checked one after another. */
 struct state_check {
 	unsigned int sessions;		    /* the device can have so many */
+	unsigned int gpus;		    /* as in `struct state` */
 	uint64_t session_memory, vm_memory; /* limits for each GPU; UINT64_MAX: none */
 	unsigned int last;		    /* the session before; 0: there is none */
 	uint64_t memory[STATE_GPUS];	    /* of those before */
 };
+/* False: this device cannot go on from the state, and `why` says it. */
+bool state_fits(const struct state_check *c, const struct state *s, char *why, size_t size);
 bool state_session_fits(struct state_check *c, const struct state_session *s, char *why,
 			size_t size);
 /*

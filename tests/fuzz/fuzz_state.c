@@ -26,7 +26,7 @@ static void check_accepted(const uint8_t *data, size_t size)
 	unsigned int last = 0, i;
 
 	memcpy(&head, data, sizeof(head));
-	state_make(&want, SESSIONS, head.open);
+	state_make(&want, SESSIONS, head.open ? 1 : head.gpus, head.open);
 	if (memcmp(&head, &want, sizeof(head)) != 0)
 		abort();
 	for (i = 0; i < head.open; i++) {
@@ -44,7 +44,8 @@ static void check_accepted(const uint8_t *data, size_t size)
 
 FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct state_check c = {.sessions = SESSIONS, .session_memory = MOST, .vm_memory = MOST};
+	struct state_check c = {
+		.sessions = SESSIONS, .gpus = 1, .session_memory = MOST, .vm_memory = MOST};
 	int fd = memfd_create("state", MFD_CLOEXEC);
 	char why[64] = ""; /* shorter than some reasons */
 	bool fits;
@@ -92,7 +93,7 @@ FUZZ_ENTRY size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max
 	    max < sizeof(struct state) + open * (sizeof(struct state_session) + STATE_ARCHIVE_MIN) +
 			    sizeof(uint64_t))
 		return LLVMFuzzerMutate(data, size, max);
-	state_make((struct state *)data, SESSIONS, open);
+	state_make((struct state *)data, SESSIONS, 1, open);
 	len = sizeof(struct state);
 	for (i = 0; i < open; i++) {
 		struct state_session s = {

@@ -70,7 +70,7 @@ _Static_assert(sizeof(saved) - 8 == offsetof(struct saved, more), "no holes");
 static void good_state(void)
 {
 	memset(&saved, 0, sizeof(saved));
-	state_make(&saved.head, FE_SESSIONS, 2);
+	state_make(&saved.head, FE_SESSIONS, 1, 2);
 	saved.first = (struct state_session){
 		.queue = 2, .pid = 7, .name = "train", .waits = 3, .bytes = ARCHIVE};
 	saved.second = (struct state_session){
@@ -92,7 +92,8 @@ static void sum_up(void)
 
 static bool fits(size_t len, char *why, size_t size)
 {
-	struct state_check c = {.sessions = FE_SESSIONS, .session_memory = 100, .vm_memory = 150};
+	struct state_check c = {
+		.sessions = FE_SESSIONS, .gpus = 1, .session_memory = 100, .vm_memory = 150};
 	int fd = memfd_create("state", MFD_CLOEXEC);
 	bool ok;
 
@@ -139,8 +140,8 @@ static void bad_states(void **state)
 	refused(GOOD_BYTES, "more open sessions");
 	h->open = UINT32_MAX;
 	refused(GOOD_BYTES, "more open sessions");
-	h->rsvd = 1;
-	refused(GOOD_BYTES, "damaged");
+	h->gpus = 2;
+	refused(GOOD_BYTES, "its programs have 2 GPUs in software, and here are 1");
 	h->bytes--;
 	refused(GOOD_BYTES, "damaged");
 }
@@ -307,7 +308,7 @@ static void bad_transfers(void **state)
 	assert_false(loads(much, 0));
 	assert_false(loads(much, sizeof(much)));
 	sum_up();
-	state_make(&s, FE_SESSIONS, 0);
+	state_make(&s, FE_SESSIONS, 1, 0);
 	assert_false(loads(&s, sizeof(s) - 1));
 	assert_false(loads(&s, sizeof(s)));
 	s.open = 1;
@@ -425,7 +426,7 @@ static void saved_and_loaded(void **state)
 	assert_int_equal(read(fds[0], &none, sizeof(none)), sizeof(none));
 	assert_int_equal(read(fds[0], &want, sizeof(want)), 0);
 	close(fds[0]);
-	state_make(&want.head, FE_SESSIONS, 0);
+	state_make(&want.head, FE_SESSIONS, 1, 0);
 	want.sum = state_sum(0, &want.head, sizeof(want.head));
 	assert_memory_equal(&none, &want, sizeof(none));
 	assert_true(loads(&none, sizeof(none)));
