@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A VM is saved with savevm and to a file, restored, and migrated to another QEMU of this machine, each with its own
-# qcu-device. While a program uses CUDA this is refused, with the program's name, and the program goes on. Migrations
-# are cut off: then the VM goes on where it was.
+# qcu-device, while programs use CUDA: they go on and print what they always print. What cannot be saved is refused, with
+# the program's name. Migrations are cut off: then the VM goes on where it was.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/../lib.sh"
 # shellcheck source=tests/vm/again.sh
@@ -32,12 +32,12 @@ until_true() {
 		usleep 50000
 	done
 }
-# hold: a program has a session until release.
+# hold [HOW]: a program has a session until release.
 hold() {
 	rm -f /tmp/in
 	mkfifo /tmp/in
 	: >/tmp/out
-	sleeper <>/tmp/in >/tmp/out 2>&1 &
+	sleeper "$@" <>/tmp/in >/tmp/out 2>&1 &
 	held=$!
 	until_true grep -q ready /tmp/out
 }
@@ -64,7 +64,6 @@ works() {
 		while [ ! -e /tmp/enough ]; do
 			long_work 200 >/tmp/got$i 2>&1 || echo "ended with $?" >>/tmp/got$i
 			[ "$(cat /tmp/got$i)" = "$(cat /tmp/want)" ] || cat /tmp/got$i >>/tmp/wrong
-			echo . >>/tmp/times
 		done &
 		workers="$workers $!"
 	done
