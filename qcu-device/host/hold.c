@@ -23,9 +23,9 @@
 /* How long the other side of a pipe may do nothing. */
 #define PIPE_MS 60000
 
-static bool refuse(char *why, size_t size, const char *fmt, ...)
+static bool refuse_moving(char *why, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-static bool refuse(char *why, size_t size, const char *fmt, ...)
+static bool refuse_moving(char *why, size_t size, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -37,14 +37,15 @@ static bool refuse(char *why, size_t size, const char *fmt, ...)
 
 static bool refuse_session(const struct session *s, const char *text, char *why, size_t size)
 {
-	return refuse(why, size, "what %s (pid %u in the VM) has on the GPU cannot be saved: %s",
-		      s->comm, s->guest_pid, text);
+	return refuse_moving(why, size,
+			     "what %s (pid %u in the VM) has on the GPU cannot be saved: %s",
+			     s->comm, s->guest_pid, text);
 }
 
 /* ---- asking a mirror ---- */
 
-static bool tell(struct device *d, unsigned int queue, enum mirror_tells what, unsigned int wait_ms,
-		 int file)
+static bool ask_mirror(struct device *d, unsigned int queue, enum mirror_tells what,
+		       unsigned int wait_ms, int file)
 {
 	const struct mirror_message m = {.what = what, .session = queue, .wait_ms = wait_ms};
 
@@ -52,7 +53,8 @@ static bool tell(struct device *d, unsigned int queue, enum mirror_tells what, u
 }
 
 /* A mirror that says nothing in time, or nonsense, is killed. */
-static bool hear(struct device *d, unsigned int queue, unsigned int ms, struct mirror_answer *a)
+static bool hear_answer(struct device *d, unsigned int queue, unsigned int ms,
+			struct mirror_answer *a)
 {
 	struct session *s = &d->session[queue];
 	struct pollfd p = {.fd = s->mirror.ctl_fd, .events = POLLIN};
@@ -90,14 +92,14 @@ bool sessions_hold(struct device *d, unsigned int wait_ms, bool *passes, char *w
 		if (s->state != SESSION_LIVE)
 			continue;
 		atomic_store(&d->states[q].told, true);
-		asked[q] = tell(d, q, MIRROR_HOLD, wait_ms, -1);
+		asked[q] = ask_mirror(d, q, MIRROR_HOLD, wait_ms, -1);
 		if (!asked[q])
 			sessions_kill(d, q, "ended, because its mirror does not respond");
 	}
 	for (q = 1; q <= d->opt->sessions; q++) {
 		struct session *s = &d->session[q];
 
-		if (asked[q] && !hear(d, q, wait_ms + ANSWER_MS, &a)) {
+		if (asked[q] && !hear_answer(d, q, wait_ms + ANSWER_MS, &a)) {
 			*passes &= a.passes;
 			if (ok || !a.passes)
 				refuse_session(s, a.why, why, size);
@@ -132,7 +134,7 @@ struct stream {
 };
 
 /* Could it not be written or read now, and can it soon? */
-static bool waits(int fd, short events, ssize_t n)
+static bool is_worth_waiting(int fd, short events, ssize_t n)
 {
 	struct pollfd p = {.fd = fd, .events = events};
 
@@ -141,7 +143,7 @@ static bool waits(int fd, short events, ssize_t n)
 	return n < 0 && errno == EAGAIN && poll(&p, 1, PIPE_MS) == 1;
 }
 
-static bool write_all(struct stream *s, const void *from, size_t len)
+static bool write_to_stream(struct stream *s, const void *from, size_t len)
 {
 	const uint8_t *at = from;
 
@@ -152,14 +154,14 @@ static bool write_all(struct stream *s, const void *from, size_t len)
 		if (n > 0) {
 			at += n;
 			len -= (size_t)n;
-		} else if (!waits(s->fd, POLLOUT, n)) {
+		} else if (!is_worth_waiting(s->fd, POLLOUT, n)) {
 			return false;
 		}
 	}
 	return true;
 }
 
-static bool read_all(struct stream *s, void *to, size_t len)
+static bool read_from_stream(struct stream *s, void *to, size_t len)
 {
 	size_t left = len;
 	uint8_t *at = to;
@@ -170,7 +172,7 @@ static bool read_all(struct stream *s, void *to, size_t len)
 		if (n > 0) {
 			at += n;
 			left -= (size_t)n;
-		} else if (!waits(s->fd, POLLIN, n)) {
+		} else if (!is_worth_waiting(s->fd, POLLIN, n)) {
 			return false;
 		}
 	}
@@ -185,7 +187,7 @@ static bool copy_stream(struct stream *from, struct stream *to, uint64_t len)
 	while (len) {
 		size_t n = len < sizeof(piece) ? len : sizeof(piece);
 
-		if (!read_all(from, piece, n) || !write_all(to, piece, n))
+		if (!read_from_stream(from, piece, n) || !write_to_stream(to, piece, n))
 			return false;
 		len -= n;
 	}
@@ -215,14 +217,15 @@ static bool find_waiting(const struct device *d, unsigned int queue, uint16_t *h
 	return true;
 }
 
-static bool write_archive(struct device *d, unsigned int queue, struct state_session *record,
-			  int own, struct stream *to, char *why, size_t size)
+static bool write_archive(struct device *d, unsigned int queue, struct state_entry *record, int own,
+			  struct stream *to, char *why, size_t size)
 {
 	const struct session *s = &d->session[queue];
 	struct mirror_answer a = {.why = "its mirror does not respond"};
 	off_t end;
 
-	if (!tell(d, queue, MIRROR_SAVE, ANSWER_MS, own) || !hear(d, queue, TRANSFER_MS, &a))
+	if (!ask_mirror(d, queue, MIRROR_SAVE, ANSWER_MS, own) ||
+	    !hear_answer(d, queue, TRANSFER_MS, &a))
 		return refuse_session(s, a.why, why, size);
 	if (!find_waiting(d, queue, &record->waits))
 		return refuse_session(s, "a command has not ended", why, size);
@@ -231,16 +234,16 @@ static bool write_archive(struct device *d, unsigned int queue, struct state_ses
 	    lseek(own, 0, SEEK_SET))
 		return refuse_session(s, "its archive has an impossible size", why, size);
 	record->bytes = (uint64_t)end;
-	return (write_all(to, record, sizeof(*record)) &&
+	return (write_to_stream(to, record, sizeof(*record)) &&
 		copy_stream(&(struct stream){.fd = own}, to, record->bytes)) ||
-	       refuse(why, size, "the state cannot be written");
+	       refuse_moving(why, size, "the state cannot be written");
 }
 
 static bool save_session(struct device *d, unsigned int queue, struct stream *to, char *why,
 			 size_t size)
 {
 	const struct session *s = &d->session[queue];
-	struct state_session record = {
+	struct state_entry record = {
 		.queue = queue,
 		.pid = s->guest_pid,
 		.dead = s->state == SESSION_DEAD,
@@ -253,13 +256,13 @@ static bool save_session(struct device *d, unsigned int queue, struct stream *to
 
 	memcpy(record.name, s->comm, strnlen(s->comm, sizeof(record.name)));
 	if (record.dead)
-		return write_all(to, &record, sizeof(record)) ||
-		       refuse(why, size, "the state cannot be written");
+		return write_to_stream(to, &record, sizeof(record)) ||
+		       refuse_moving(why, size, "the state cannot be written");
 	for (i = 0; i < STATE_GPUS; i++)
 		record.memory[i] = atomic_load(&d->usage->sessions[queue].memory[i]);
 	own = memfd_create("qcu-session", MFD_CLOEXEC);
 	if (own < 0)
-		return refuse(why, size, "there is no memory for it");
+		return refuse_moving(why, size, "there is no memory for it");
 	ok = write_archive(d, queue, &record, own, to, why, size);
 	close(own);
 	return ok;
@@ -288,20 +291,20 @@ bool sessions_save(struct device *d, int fd, char *why, size_t size)
 	bool ok;
 
 	state_make(&head, d->opt->sessions, device_check(d).gpus, n);
-	ok = write_all(&to, &head, sizeof(head)) ||
-	     refuse(why, size, "the state cannot be written");
+	ok = write_to_stream(&to, &head, sizeof(head)) ||
+	     refuse_moving(why, size, "the state cannot be written");
 	for (q = 1; ok && q <= d->opt->sessions; q++)
 		if (d->session[q].state != SESSION_NONE)
 			ok = save_session(d, q, &to, why, size);
 	sum = to.sum;
-	return ok && (write_all(&to, &sum, sizeof(sum)) ||
-		      refuse(why, size, "the state cannot be written"));
+	return ok && (write_to_stream(&to, &sum, sizeof(sum)) ||
+		      refuse_moving(why, size, "the state cannot be written"));
 }
 
 /* ---- restoring ---- */
 
 /* Begins to restore a session. Its mirror's answer comes later. */
-static bool read_session(struct device *d, const struct state_session *record, struct stream *from,
+static bool read_session(struct device *d, const struct state_entry *record, struct stream *from,
 			 char *why, size_t size)
 {
 	struct session *s = &d->session[record->queue];
@@ -320,10 +323,10 @@ static bool read_session(struct device *d, const struct state_session *record, s
 		ok = own >= 0 && copy_stream(from, &(struct stream){.fd = own}, record->bytes) &&
 		     !lseek(own, 0, SEEK_SET);
 		if (!ok)
-			refuse(why, size, "it is cut off, or there is no memory for it");
+			refuse_moving(why, size, "it is cut off, or there is no memory for it");
 		else if (!spares_take(d, record->queue, own, &mirror))
-			ok = refuse(why, size, "%s (pid %u in the VM) gets no mirror", s->comm,
-				    s->guest_pid);
+			ok = refuse_moving(why, size, "%s (pid %u in the VM) gets no mirror",
+					   s->comm, s->guest_pid);
 		if (own >= 0)
 			close(own);
 		/* Another one would not have the session. */
@@ -342,10 +345,10 @@ static bool await_restored(struct device *d, char *why, size_t size)
 	for (q = 1; q <= d->opt->sessions; q++) {
 		struct session *s = &d->session[q];
 
-		if (!s->restored || s->state != SESSION_LIVE || hear(d, q, TRANSFER_MS, &a))
+		if (!s->restored || s->state != SESSION_LIVE || hear_answer(d, q, TRANSFER_MS, &a))
 			continue;
-		refuse(why, size, "%s (pid %u in the VM) cannot be restored: %s", s->comm,
-		       s->guest_pid, a.why);
+		refuse_moving(why, size, "%s (pid %u in the VM) cannot be restored: %s", s->comm,
+			      s->guest_pid, a.why);
 		sessions_kill(d, q, "ended, because it could not be restored");
 		ok = false;
 	}
@@ -357,24 +360,25 @@ bool sessions_restore(struct device *d, int fd, char *why, size_t size)
 {
 	struct state_check check = device_check(d);
 	struct stream from = {.fd = fd};
-	struct state_session record;
+	struct state_entry record;
 	uint64_t sum, want;
 	struct state head;
 	unsigned int i;
 	bool ok;
 
 	if (sessions_open(d, NULL))
-		return refuse(why, size, "the device has sessions already");
-	if (!read_all(&from, &head, sizeof(head)))
-		return refuse(why, size, "it is cut off");
+		return refuse_moving(why, size, "the device has sessions already");
+	if (!read_from_stream(&from, &head, sizeof(head)))
+		return refuse_moving(why, size, "it is cut off");
 	ok = state_fits(&check, &head, why, size);
 	for (i = 0; ok && i < head.open; i++) {
-		ok = read_all(&from, &record, sizeof(record)) || refuse(why, size, "it is cut off");
-		ok = ok && state_session_fits(&check, &record, why, size) &&
+		ok = read_from_stream(&from, &record, sizeof(record)) ||
+		     refuse_moving(why, size, "it is cut off");
+		ok = ok && state_entry_fits(&check, &record, why, size) &&
 		     read_session(d, &record, &from, why, size);
 	}
 	want = from.sum;
-	if (ok && (!read_all(&from, &sum, sizeof(sum)) || sum != want))
-		ok = refuse(why, size, "it is damaged");
+	if (ok && (!read_from_stream(&from, &sum, sizeof(sum)) || sum != want))
+		ok = refuse_moving(why, size, "it is damaged");
 	return await_restored(d, why, size) && ok;
 }

@@ -284,39 +284,39 @@ static void take_queue(struct vq *vq, const struct mirror_message *m, const int 
 	take_call_fd(vq, fds[1]);
 }
 
-static void answer(struct vq *vq, const struct mirror_answer *a)
+static void answer_main(struct vq *vq, const struct mirror_answer *a)
 {
 	if (send(vq->ctl_fd, a, sizeof(*a), MSG_NOSIGNAL) != sizeof(*a))
 		_exit(DEVICE_EXIT_OK);
 }
 
-static void restore(struct vq *vq, int fd)
+static void restore_saved(struct vq *vq, int fd)
 {
 	struct mirror_answer a = {0};
 
 	a.ok = fd >= 0 && mir_restore(vq->m, fd, a.why, sizeof(a.why));
 	close(fd);
-	answer(vq, &a);
+	answer_main(vq, &a);
 	if (!a.ok)
 		_exit(MIRROR_EXIT_SETUP);
 }
 
-static void save(struct vq *vq, const struct mirror_message *m, int fd)
+static void save_into(struct vq *vq, const struct mirror_message *m, int fd)
 {
 	struct mirror_answer a = {0};
 
 	a.ok = fd >= 0 && mir_save(vq->m, fd, m->wait_ms, a.why, sizeof(a.why));
 	close(fd);
-	answer(vq, &a);
+	answer_main(vq, &a);
 }
 
-static void hold(struct vq *vq, const struct mirror_message *m)
+static void hold_session(struct vq *vq, const struct mirror_message *m)
 {
 	struct mirror_answer a = {0};
 
 	atomic_store(&vq->args->states[vq->session].told, false);
 	a.ok = mir_can_save(vq->m, m->wait_ms, &a.passes, a.why, sizeof(a.why));
-	answer(vq, &a);
+	answer_main(vq, &a);
 }
 
 /* Takes no commands until the main process gives it the queue, perhaps for the first time. */
@@ -336,10 +336,10 @@ static void be_held(struct vq *vq)
 			take_call_fd(vq, fds[0]);
 			break;
 		case MIRROR_HOLD:
-			hold(vq, &m);
+			hold_session(vq, &m);
 			break;
 		case MIRROR_SAVE:
-			save(vq, &m, fds[0]);
+			save_into(vq, &m, fds[0]);
 			break;
 		default:
 			_exit(MIRROR_EXIT_SETUP);
@@ -359,7 +359,7 @@ static void obey(struct vq *vq)
 		take_call_fd(vq, fds[0]);
 		return;
 	case MIRROR_HOLD:
-		hold(vq, &m);
+		hold_session(vq, &m);
 		be_held(vq);
 		return;
 	}
@@ -527,7 +527,7 @@ void mirror_vq_run(const struct mirror_args *args)
 		mir_begin(vq.m, vq.session, vq.guest_pid);
 	}
 	if (saved >= 0) {
-		restore(&vq, saved);
+		restore_saved(&vq, saved);
 		be_held(&vq);
 		retake_requests(&vq);
 	}

@@ -39,7 +39,7 @@ struct session {
 	bool held;	     /* its mirror takes no commands; or, if dead, its queue does not run */
 	bool restored;	     /* and its mirror has never had this queue */
 	uint16_t popped;     /* held: index of the next command */
-	uint16_t waits;	     /* restored: as in state_session */
+	uint16_t waits;	     /* restored: as in state_entry */
 	uint16_t close_head; /* SESSION_CLOSING: the chain to answer */
 	struct qCUcmd close_cmd;
 	struct iovec close_in;

@@ -71,7 +71,7 @@ static bool is_name(const char name[16])
 	return true;
 }
 
-static bool is_possible_record(const struct state_session *s)
+static bool is_possible_record(const struct state_entry *s)
 {
 	if (!is_name(s->name) || (s->waits != STATE_NONE && s->waits >= STATE_HEADS))
 		return false;
@@ -80,8 +80,7 @@ static bool is_possible_record(const struct state_session *s)
 	return s->bytes >= STATE_ARCHIVE_MIN && s->bytes <= STATE_ARCHIVE_MAX;
 }
 
-bool state_session_fits(struct state_check *c, const struct state_session *s, char *why,
-			size_t size)
+bool state_entry_fits(struct state_check *c, const struct state_entry *s, char *why, size_t size)
 {
 	unsigned int i;
 
@@ -147,7 +146,7 @@ static bool read_archive(struct state_reader *r, uint64_t bytes)
 bool state_file_fits(int fd, uint64_t len, struct state_check *c, char *why, size_t size)
 {
 	struct state_reader r = {.fd = fd, .left = len};
-	struct state_session record;
+	struct state_entry record;
 	struct state head;
 	uint64_t sum, want;
 	unsigned int i;
@@ -160,7 +159,7 @@ bool state_file_fits(int fd, uint64_t len, struct state_check *c, char *why, siz
 	for (i = 0; i < head.open; i++) {
 		if (!read_next(&r, &record, sizeof(record)))
 			return refuse(why, size, "it is cut off");
-		if (!state_session_fits(c, &record, why, size))
+		if (!state_entry_fits(c, &record, why, size))
 			return false;
 		if (!read_archive(&r, record.bytes))
 			return refuse(why, size, "it is cut off");

@@ -2,7 +2,7 @@
 /*
  * What a qcu-device tells the one that continues its VM: after savevm, a migration, or a restart.
  * Rings and features are QEMU's to save. What is left is what the guest has read in the config
- * space, which must not change under its driver, and the open sessions: for each a record, and then
+ * space, which must not change under its driver, and the open sessions: for each an entry, and then
  * the archive that its mirror has written (mirror/archive.h).
  *
  * The bytes come from QEMU, which has read them from a file or from the network. So each value has
@@ -38,7 +38,7 @@ _Static_assert(sizeof(struct state) == 48, "the state has no holes");
 #define STATE_ARCHIVE_MIN 152u /* a head and the last entry */
 #define STATE_ARCHIVE_MAX (1ull << 42)
 
-struct state_session {
+struct state_entry {
 	uint32_t queue;	 /* its number. They go up. */
 	uint32_t pid;	 /* of the program in the VM */
 	char name[16];	 /* of the program; ends with a zero, and zeros follow */
@@ -48,12 +48,12 @@ struct state_session {
 	uint64_t bytes;	 /* of the archive that follows */
 	uint64_t memory[STATE_GPUS]; /* what it has on each GPU */
 };
-_Static_assert(sizeof(struct state_session) == 40 + 8 * STATE_GPUS, "a record has no holes");
+_Static_assert(sizeof(struct state_entry) == 40 + 8 * STATE_GPUS, "an entry has no holes");
 
 /* The state of a device that can have this many sessions, of which `open` follow. */
 void state_make(struct state *s, unsigned int sessions, unsigned int gpus, unsigned int open);
 
-/* A device, and what is known while the records are checked one after another. */
+/* A device, and what is known while the entries are checked one after another. */
 struct state_check {
 	unsigned int sessions;		    /* the device can have so many */
 	unsigned int gpus;		    /* as in `struct state` */
@@ -63,8 +63,7 @@ struct state_check {
 };
 /* False: this device cannot go on from the state, and `why` says it. */
 bool state_fits(const struct state_check *c, const struct state *s, char *why, size_t size);
-bool state_session_fits(struct state_check *c, const struct state_session *s, char *why,
-			size_t size);
+bool state_entry_fits(struct state_check *c, const struct state_entry *s, char *why, size_t size);
 /*
  * A state ends with a sum of all its bytes. It finds what got damaged on the way, and is no
  * protection against anybody. It goes on with each structure, and each piece of an archive.

@@ -19,7 +19,7 @@
 /* What is wrong with an accepted state is an abort. */
 static void check_accepted(const uint8_t *data, size_t size)
 {
-	struct state_session s;
+	struct state_entry s;
 	struct state head, want;
 	size_t at = sizeof(head);
 	uint64_t memory = 0;
@@ -64,7 +64,7 @@ FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 /* All of the mutator's archives are shorter than a piece. */
 static void sum_up(uint8_t *data, size_t len)
 {
-	struct state_session s;
+	struct state_entry s;
 	size_t at = sizeof(struct state);
 	uint64_t sum = state_sum(0, data, at);
 
@@ -90,13 +90,13 @@ FUZZ_ENTRY size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max
 	uint32_t at;
 
 	if (!fuzz_random(&random, 4) ||
-	    max < sizeof(struct state) + open * (sizeof(struct state_session) + STATE_ARCHIVE_MIN) +
+	    max < sizeof(struct state) + open * (sizeof(struct state_entry) + STATE_ARCHIVE_MIN) +
 			    sizeof(uint64_t))
 		return LLVMFuzzerMutate(data, size, max);
 	state_make((struct state *)data, SESSIONS, 1, open);
 	len = sizeof(struct state);
 	for (i = 0; i < open; i++) {
-		struct state_session s = {
+		struct state_entry s = {
 			.queue = 3 * i + 1, .pid = i, .name = "x", .waits = STATE_NONE};
 
 		s.dead = fuzz_random(&random, 2);

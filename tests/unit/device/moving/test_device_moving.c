@@ -59,9 +59,9 @@ static int stop(void **state)
 /* A state with two sessions, one of which has died. */
 static struct saved {
 	struct state head;
-	struct state_session first;
+	struct state_entry first;
 	uint8_t archive[ARCHIVE];
-	struct state_session second;
+	struct state_entry second;
 	uint64_t sum;
 	uint8_t more;
 } saved;
@@ -71,9 +71,9 @@ static void good_state(void)
 {
 	memset(&saved, 0, sizeof(saved));
 	state_make(&saved.head, FE_SESSIONS, 1, 2);
-	saved.first = (struct state_session){
+	saved.first = (struct state_entry){
 		.queue = 2, .pid = 7, .name = "train", .waits = 3, .bytes = ARCHIVE};
-	saved.second = (struct state_session){
+	saved.second = (struct state_entry){
 		.queue = 4, .pid = 8, .name = "sixteen letters", .dead = 1, .waits = STATE_NONE};
 }
 
@@ -148,7 +148,7 @@ static void bad_states(void **state)
 
 static void bad_sessions(void **state)
 {
-	struct state_session *a = &saved.first, *b = &saved.second;
+	struct state_entry *a = &saved.first, *b = &saved.second;
 	char why[256] = "";
 	size_t len;
 
@@ -362,7 +362,7 @@ static void saved_and_loaded(void **state)
 	unsigned int q, loaded;
 	struct {
 		struct state head;
-		struct state_session session;
+		struct state_entry session;
 		uint64_t sum;
 	} dead;
 	struct {
