@@ -198,6 +198,7 @@ class VM:
         self.fast()
         self.qmp("migrate", uri=f"file:{folder}/none")
         self.becomes("failed")
+        self.capabilities()
         until("it runs", self.runs)
         expect(self.said(), why in self.said())
 
@@ -444,7 +445,8 @@ def cut_at_the_end(vm, target, how):
     vm.fast()
     how(target)
     vm.migrate_to(target)
-    vm.becomes("failed")
+    state = vm.becomes("failed", "completed")
+    expect(f"{state}, {target.device_said()}", state["status"] == "failed")
     until("it runs", vm.runs)
     vm.does("vector_add")
     target.end()
