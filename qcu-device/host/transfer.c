@@ -206,7 +206,6 @@ static bool begin_loading(struct device *d, int fd)
 		close(fd);
 		return false;
 	}
-	sessions_drop_held(d);
 	d->loading = fd;
 	device_watch(d, fd, read_state, 0);
 	return true;
@@ -259,6 +258,8 @@ void transfer_check(struct device *d, VhostUserMsg *vmsg, int *do_reply)
 
 	if (d->loading >= 0 || d->loaded >= 0)
 		d->moved = is_loaded(d, why, sizeof(why));
+	if (d->moved && d->loaded >= 0)
+		sessions_drop_held(d);
 	if (!d->moved) {
 		forget_loaded(d);
 		complain("the saved state of the device cannot be used: %s", why);

@@ -432,6 +432,97 @@ static void saved_and_loaded(void **state)
 	assert_true(loads(&none, sizeof(none)));
 }
 
+static int sync_in(unsigned int session)
+{
+	return fe_ask(&fe, session, &(struct qCUcmd){.op = QCU_OP_DEVICE_SYNC, .tid = 1}, 0, 0);
+}
+
+static void stop_all(uint16_t index[FE_QUEUES])
+{
+	unsigned int q;
+
+	for (q = 0; q < FE_QUEUES; q++)
+		index[q] = fe_queue_stop(&fe, q);
+}
+
+static void go_on_all(const uint16_t index[FE_QUEUES])
+{
+	unsigned int q;
+
+	for (q = 0; q < FE_QUEUES; q++)
+		fe_queue_go_on(&fe, q, index[q]);
+}
+
+/*
+ * Queues that stop after the question hold their sessions, which go on with them. In between, a
+ * mirror may die, a state may be loaded, or the guest may begin anew.
+ */
+static void held(void **state)
+{
+	struct {
+		struct state head;
+		uint64_t sum;
+	} none = {0};
+	uint16_t index[FE_QUEUES];
+	unsigned int q;
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(fe_open(&fe, 1), 0);
+	assert_int_equal(fe_open(&fe, 3), 0);
+	assert_int_equal(sync_in(1), 0);
+	/* What the mirror says against it stands until the queues start. */
+	assert_non_null(strstr(reason(), "cannot save"));
+	stop_all(index);
+	assert_non_null(strstr(reason(), "cannot save"));
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	assert_int_equal(transfer(SAVE, 0, fds[1]), NO_FILE | FAILED);
+	close(fds[0]);
+	go_on_all(index);
+	assert_int_equal(sync_in(1), 0);
+	assert_int_equal(sync_in(3), 0);
+
+	/* A mirror dies while it is held. */
+	assert_non_null(strstr(reason(), "cannot save"));
+	stop_all(index);
+	assert_int_equal(kill(wait_for_mirror(1), SIGKILL), 0);
+	go_on_all(index);
+	assert_int_equal(sync_in(1), FE_GONE);
+	assert_int_equal(sync_in(3), 0);
+	assert_int_equal(fe_close(&fe, 1), 0);
+
+	/* Another question after it: the queues stop because the guest resets its device. */
+	assert_non_null(strstr(reason(), "cannot save"));
+	fe_get(&fe, FE_GET_QUEUE_NUM);
+	stop_all(index);
+	assert_string_equal(reason(), "");
+	go_on_all(index);
+	assert_int_equal(fe_open(&fe, 3), 0);
+
+	/* The guest resets its device right after the question. */
+	assert_non_null(strstr(reason(), "cannot save"));
+	stop_all(index);
+	for (q = 0; q < FE_QUEUES; q++)
+		fe_queue_start(&fe, q);
+	assert_int_equal(fe_open(&fe, 3), 0);
+	assert_int_equal(sync_in(3), 0);
+
+	/* A state is loaded over held sessions. */
+	assert_non_null(strstr(reason(), "cannot save"));
+	stop_all(index);
+	assert_false(loads(&none, sizeof(none) - 1));
+	go_on_all(index);
+	assert_int_equal(sync_in(3), 0);
+	assert_non_null(strstr(reason(), "cannot save"));
+	stop_all(index);
+	state_make(&none.head, FE_SESSIONS, 1, 0);
+	none.sum = state_sum(0, &none.head, sizeof(none.head));
+	assert_true(loads(&none, sizeof(none)));
+	go_on_all(index);
+	assert_int_equal(fe_open(&fe, 3), 0);
+	assert_int_equal(fe_close(&fe, 3), 0);
+}
+
 /* It ends for another one, but not under a program. */
 static void makes_room(void **state)
 {
@@ -507,6 +598,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(marks),
 		T(bad_transfers),
 		T(saved_and_loaded),
+		T(held),
 		T(logs),
 		T(makes_room),
 	};
