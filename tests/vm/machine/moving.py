@@ -131,6 +131,7 @@ class VM:
     # ---- QEMU's monitor ----
 
     def try_qmp(self, command, **arguments):
+        self.events = []
         self.monitor.sendall(json.dumps({"execute": command, "arguments": arguments}).encode())
         while True:
             try:
@@ -142,6 +143,15 @@ class VM:
             answer = json.loads(line)
             if "event" not in answer:
                 return answer
+            self.events.append(answer["event"])
+
+    def event(self, name):
+        """Waits until the monitor has said this since the last command began. It may answer nothing then."""
+        while name not in self.events:
+            answer = json.loads(self.lines.readline() or "{}")
+            if not answer:
+                raise Failed(f"QEMU {self.name} has ended: " + self.said())
+            self.events.append(answer.get("event"))
 
     def qmp(self, command, **arguments):
         answer = self.try_qmp(command, **arguments)
@@ -418,6 +428,7 @@ def begins_meanwhile(vm):
 def cut_off(vm, how):
     target = VM("cut", incoming=True)
     target.listen()
+    vm.does("hold")
     vm.slowly()
     vm.migrate_to(target)
     vm.becomes("active")
@@ -426,7 +437,7 @@ def cut_off(vm, how):
     vm.becomes("failed", "cancelled")
     until("it runs", vm.runs)
     vm.fast()
-    vm.does("vector_add")
+    vm.does("release && vector_add")
     expect("the target runs, too", target.process.poll() is not None or not target.runs())
     target.end()
 
@@ -442,13 +453,14 @@ def cut_cancelled(vm):
 def cut_at_the_end(vm, target, how):
     """At the stop of the source, before the target has loaded the device's state."""
     target.listen()
+    vm.does("hold")
     vm.fast()
     how(target)
     vm.migrate_to(target)
     state = vm.becomes("failed", "completed")
     expect(f"{state}, {target.device_said()}", state["status"] == "failed")
     until("it runs", vm.runs)
-    vm.does("vector_add")
+    vm.does("release && vector_add")
     target.end()
 
 
@@ -459,25 +471,24 @@ def cut_no_device_there(vm):
 def cut_device_silent_then_killed(vm):
     target = VM("mute", incoming=True)
     target.listen()
+    vm.does("hold")
     vm.fast()
     target.device.process.send_signal(signal.SIGSTOP)
     vm.migrate_to(target)
-    until("the source stands", lambda: not vm.runs())
+    vm.event("STOP")
     target.process.kill()
     target.device.process.kill()
     vm.becomes("failed")
     until("it runs", vm.runs)
-    vm.does("vector_add")
+    vm.does("release && vector_add")
     target.end()
 
 
 def cut_no_room(vm):
     """What programs have does not fit there."""
     target = VM("small", incoming=True, device=("--limit", "vm-device-memory=256K"))
-    vm.does("hold")
     cut_at_the_end(vm, target, lambda target: None)
     expect(target.device_said(), target.device.said("needs more memory of GPU 0 than there is"))
-    vm.does("release")
 
 
 def cut_other_sessions(vm):
@@ -527,6 +538,7 @@ def move_stopped(vm):
     """A VM that was stopped before it moves is stopped there, too."""
     target = VM("still", incoming=True)
     target.listen()
+    vm.does("hold")
     vm.fast()
     vm.qmp("stop")
     vm.migrate_to(target)
@@ -534,7 +546,7 @@ def move_stopped(vm):
     until("it is there", lambda: target.qmp("query-status")["status"] == "paused")
     vm.end()
     target.qmp("cont")
-    target.does("vector_add")
+    target.does("release && vector_add")
     return target
 
 
