@@ -21,7 +21,7 @@
 #include "qcu-device/base/complain.h"
 #include "qcu-device/base/usage.h"
 #include "qcu-device/host/birth.h"
-#include "qcu-device/host/groups.h"
+#include "qcu-device/jail/groups.h"
 #include "qcu-device/host/nursery.h"
 #include "qcu-device/host/ramfiles.h"
 #include "qcu-device/jail/jail.h"

@@ -24,7 +24,7 @@
 #include "qcu-device/base/spin.h"
 #include "qcu-device/host/birth.h"
 #include "qcu-device/host/device.h"
-#include "qcu-device/host/groups.h"
+#include "qcu-device/jail/groups.h"
 #include "qcu-device/host/metrics.h"
 
 #define SESSIONS_DEFAULT 16

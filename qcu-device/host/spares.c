@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "qcu-device/base/complain.h"
-#include "qcu-device/host/groups.h"
+#include "qcu-device/jail/groups.h"
 #include "qcu-device/host/nursery.h"
 #include "qcu-device/host/vhost.h"
 

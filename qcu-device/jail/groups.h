@@ -10,9 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define GROUPS_MAX 128u
+
 /*
  * For the main process, before it has children and before it goes to jail. Makes groups for as many
- * mirrors at one time, each with at most so many tasks; UINT64_MAX: any number.
+ * mirrors at one time, at most GROUPS_MAX, each with at most so many tasks; UINT64_MAX: any number.
  * False, with errno: there are fewer groups, or none.
  */
 bool groups_begin(unsigned int mirrors, uint64_t tasks);

@@ -22,15 +22,14 @@
 
 #include "qcu-device/base/complain.h"
 #include "qcu-device/base/write_file.h"
-#include "qcu-device/host/device.h"
-#include "qcu-device/host/groups.h"
+#include "qcu-device/jail/groups.h"
 
 #define CGROUP2 0x63677270 /* the file system's number */
 
 static struct {
 	bool taken;
 	int enter, memory; /* files */
-} group[QCU_MAX_SESSIONS + PREWARM_MAX];
+} group[GROUPS_MAX];
 
 static unsigned int groups; /* how many there are */
 
@@ -154,7 +153,7 @@ bool groups_begin(unsigned int mirrors, uint64_t tasks)
 		remove_old_groups(own);
 		ok = step_aside(own);
 	}
-	while (ok && groups < mirrors) {
+	while (ok && groups < mirrors && groups < GROUPS_MAX) {
 		ok = make_group(own, groups, text);
 		groups += ok;
 	}
