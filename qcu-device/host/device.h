@@ -75,8 +75,12 @@ int plugin_path(char *path, size_t size);
 /* For mirrors: loads the plugin from an open file. NULL: an error was printed on stderr. */
 const struct be_ops *plugin_load(int fd);
 
-/* vhost.c: serves one QEMU until it disconnects. Returns an exit code. */
-int vhost_serve(int sock, const struct device_options *opt);
+/*
+ * vhost.c: serves one QEMU until it disconnects. t: NULL if no other qcu-device is ever asked, or
+ * asks (take_over.h). Returns an exit code.
+ */
+struct take_over;
+int vhost_serve(int sock, const struct device_options *opt, struct take_over *t);
 
 /*
  * memwatch.c: starts the process that asks how much memory of the GPUs each mirror uses, if it has

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <grp.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,7 +26,10 @@
 #include "qcu-device/host/birth.h"
 #include "qcu-device/host/device.h"
 #include "qcu-device/jail/groups.h"
+#include "qcu-device/moving/handover.h"
+#include "qcu-device/moving/service.h"
 #include "qcu-device/host/metrics.h"
+#include "qcu-device/host/take_over.h"
 
 #define SESSIONS_DEFAULT 16
 #define AWAIT_TRIES	 1000 /* of 20 ms each */
@@ -90,6 +94,10 @@ static const char usage[] =
 	"  --metrics PATH         serve numbers there, for qcu top and Prometheus; none: do not\n"
 	"                         (the path of --socket with .metrics at its end)\n"
 	"  --metrics-group GROUP  let members of this group read the numbers, too\n"
+	"  --hand-over PATH       let another qcu-device take the VM over, which asks at this\n"
+	"                         socket; only this user and root may\n"
+	"  --take-over            take the VM and its programs from the qcu-device that hands it\n"
+	"                         over at --hand-over PATH\n"
 	"  --verbose              say when sessions begin and end\n"
 	"  --trace                one line for each command\n"
 	"  --version, --help\n"
@@ -247,33 +255,56 @@ static bool may_connect(int conn, const struct jail *qemu)
 	return false;
 }
 
-/*
- * Returns the one connection that this process serves, or -1. Removes the socket's file.
- * Connections of users that may not connect are closed.
- */
-static int wait_for_qemu(const char *path, const struct jail *qemu)
+/* Returns a socket that waits for QEMU, or -1. */
+static int listen_for_qemu(const char *path)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	int fd, conn = -1;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	strcpy(addr.sun_path, path);
+	if (fd >= 0 && !bind(fd, (struct sockaddr *)&addr, sizeof(addr)) && !listen(fd, 1))
+		return fd;
+	fprintf(stderr, "qcu-device: cannot listen at %s: %s\n", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/*
+ * Returns the one connection that this process serves, or -1. Removes the socket's file.
+ * Connections of users that may not connect are closed. If another qcu-device takes this one's
+ * place, this one ends.
+ */
+static int wait_for_qemu(const char *path, int fd, const struct jail *qemu, int hand_over,
+			 unsigned int sessions)
+{
+	struct pollfd p[] = {{.fd = fd, .events = POLLIN}, {.fd = hand_over, .events = POLLIN}};
+	int conn = -1;
+
 	socket_path = path;
 	signal(SIGINT, ended);
 	signal(SIGTERM, ended);
 	signal(SIGUSR2, ended);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, 1)) {
-		fprintf(stderr, "qcu-device: cannot listen at %s: %s\n", path, strerror(errno));
+	if (fd < 0)
+		fd = p[0].fd = listen_for_qemu(path);
+	if (fd < 0)
 		return -1;
-	}
-	for (;;) {
+	while (conn < 0) {
+		if (poll(p, 2, -1) < 0 && errno != EINTR)
+			break;
+		if (p[1].revents && take_over_idle(hand_over, fd, sessions)) {
+			metrics_stop();
+			exit(DEVICE_EXIT_OK);
+		}
+		if (!p[0].revents)
+			continue;
 		conn = accept(fd, NULL, NULL);
+		if (conn < 0 && errno != EINTR)
+			break;
 		if (conn >= 0 && !may_connect(conn, qemu)) {
 			close(conn);
-			continue;
+			conn = -1;
 		}
-		if (conn >= 0 || errno != EINTR)
-			break;
 	}
 	if (conn < 0)
 		fprintf(stderr, "qcu-device: accept: %s\n", strerror(errno));
@@ -347,7 +378,7 @@ static gid_t group_named(const char *name)
  * reason to go without the device.
  */
 static void begin_metrics(const struct device_options *opt, const char *path, const char *metrics,
-			  const char *name, gid_t group, char **argv)
+			  const char *name, gid_t group, bool replace, char **argv)
 {
 	struct board_device dev = {.name = name,
 				   .gpu = opt->plugin ? "cuda" : "soft",
@@ -361,10 +392,11 @@ static void begin_metrics(const struct device_options *opt, const char *path, co
 		return;
 	if (!metrics)
 		snprintf(beside, sizeof(beside), "%s" METRICS_SUFFIX, path);
-	await_socket_path(metrics ? metrics : beside);
-	if (metrics)
+	if (!replace)
+		await_socket_path(metrics ? metrics : beside);
+	if (!replace && metrics)
 		free_socket_path("metrics", metrics);
-	why = metrics_start(metrics ? metrics : beside, group, &dev, &opt->jail, argv);
+	why = metrics_start(metrics ? metrics : beside, replace, group, &dev, &opt->jail, argv);
 	if (why && metrics)
 		die_usage("--metrics %s: %s", metrics, why);
 	if (why)
@@ -458,6 +490,38 @@ static void begin_sharing(struct device_options *opt, struct share_options *so, 
 	exit(DEVICE_EXIT_FAILURE);
 }
 
+/*
+ * Finds the qcu-device that hands its VM over. *fd: the socket to it; if it has no VM, its socket
+ * that waits for QEMU.
+ */
+static void find_old_device(const char *hand_over, unsigned int sessions, struct take_over *t,
+			    int *fd)
+{
+	enum take_over_found found;
+
+	if (!service_leave_child()) {
+		fprintf(stderr, "qcu-device: fork: %s\n", strerror(errno));
+		exit(DEVICE_EXIT_FAILURE);
+	}
+	found = take_over_connect(hand_over, sessions, fd, &t->listener);
+	if (found == TAKE_OVER_FAILED)
+		exit(DEVICE_EXIT_FAILURE);
+	t->taking = found == TAKE_OVER_VM;
+}
+
+/* Returns the socket at which another qcu-device may ask for the VM. */
+static int offer_vm(const char *hand_over)
+{
+	int fd;
+
+	free_socket_path("hand-over", hand_over);
+	fd = handover_listen(hand_over);
+	if (fd >= 0)
+		return fd;
+	fprintf(stderr, "qcu-device: cannot listen at %s: %s\n", hand_over, strerror(errno));
+	exit(DEVICE_EXIT_FAILURE);
+}
+
 static bool is_stream(int fd)
 {
 	int type = 0;
@@ -533,6 +597,8 @@ int main(int argc, char **argv)
 		{"name", required_argument, NULL, 'N'},
 		{"metrics", required_argument, NULL, 'M'},
 		{"metrics-group", required_argument, NULL, 'G'},
+		{"hand-over", required_argument, NULL, 'H'},
+		{"take-over", no_argument, NULL, 'A'},
 		{"version", no_argument, NULL, 'V'},
 		{"pin-limit", required_argument, NULL, 'l'},
 		{"help", no_argument, NULL, 'h'},
@@ -545,7 +611,8 @@ int main(int argc, char **argv)
 	};
 	struct share_options share = {.hello.weight = TURNS_WEIGHT};
 	enum gpu gpu = GPU_AUTO;
-	const char *path = NULL, *name = NULL, *metrics = NULL, *why;
+	const char *path = NULL, *name = NULL, *metrics = NULL, *hand_over = NULL, *why;
+	struct take_over to = {.listener = -1};
 	struct jail qemu = {.named = false};
 	gid_t group = METRICS_NO_GROUP;
 	bool open_gpu = false;
@@ -666,6 +733,12 @@ int main(int argc, char **argv)
 		case 'G':
 			group = group_named(optarg);
 			break;
+		case 'H':
+			hand_over = optarg;
+			break;
+		case 'A':
+			to.taking = true;
+			break;
 		case 'V':
 			printf("qcu-device, wire version %u, backend abi %u\n", QCU_WIRE_VERSION,
 			       BE_ABI);
@@ -683,10 +756,14 @@ int main(int argc, char **argv)
 	if (!path == (fd < 0))
 		die_usage("either --socket PATH or --fd N is wanted");
 
+	if (to.taking && (!path || !hand_over))
+		die_usage("--take-over needs --socket and --hand-over PATH");
 	if (!path && qemu.named)
 		die_usage("--qemu-user is for --socket");
 	if (!path && !is_stream(fd))
 		die_usage("--fd %d: that is no connected socket", fd);
+	if (to.taking)
+		find_old_device(hand_over, opt.sessions, &to, &fd);
 
 	choose_backend(&opt, gpu, open_gpu);
 	opt.prewarm = prewarm >= 0 ? (unsigned int)prewarm : opt.plugin;
@@ -699,18 +776,20 @@ int main(int argc, char **argv)
 		name = path ? name_of(path) : "vm";
 	/* It keeps no file of this process, so it comes before the files that others wait for. */
 	begin_sharing(&opt, &share, name);
-	if (path)
+	if (path && fd < 0)
 		free_socket_path("socket", path);
-	begin_metrics(&opt, path, metrics, name, group, argv);
+	if (hand_over && to.listener < 0 && !to.taking)
+		to.listener = offer_vm(hand_over);
+	begin_metrics(&opt, path, metrics, name, group, to.taking, argv);
 	why = memwatch_start(&opt);
 	if (why)
 		fprintf(stderr, "qcu-device: device memory is not watched: %s\n", why);
-	if (path)
-		fd = wait_for_qemu(path, &qemu);
+	if (path && !to.taking)
+		fd = wait_for_qemu(path, fd, &qemu, to.listener, opt.sessions);
 	rc = DEVICE_EXIT_FAILURE;
 	if (fd >= 0 && birth_prepare(&opt, argv) && jail_enter(&opt.jail) && birth_begin(&opt) &&
 	    jail_main(&opt.jail))
-		rc = vhost_serve(fd, &opt);
+		rc = vhost_serve(fd, &opt, &to);
 	memwatch_stop();
 	metrics_stop();
 	return rc;

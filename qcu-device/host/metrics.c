@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -39,6 +40,8 @@ static struct board_device device;
 static const struct board *board;
 static const struct usage *usage;
 static struct sockaddr_un address = {.sun_family = AF_UNIX};
+/* Where the socket will lie once there is a VM; empty: where it is. */
+static char later[sizeof(address.sun_path)];
 
 static int to_process = -1; /* the main process's end of the socket to the metrics process */
 
@@ -253,6 +256,9 @@ static bool hear(int from_main)
 	if (cmsg && cmsg->cmsg_len == CMSG_LEN(sizeof(fds))) {
 		memcpy(fds, CMSG_DATA(cmsg), sizeof(fds));
 		map_shown_counts(fds);
+		if (*later && !rename(address.sun_path, later))
+			strcpy(address.sun_path, later);
+		*later = '\0';
 	}
 	return n > 0;
 }
@@ -363,21 +369,26 @@ static bool make_absolute(const char *path, char *out, size_t size)
 	return snprintf(out + n, size - n, "/%s", path) < (int)(size - n);
 }
 
+/* A relative path would not tell others where the socket is. False: there is a reason. */
+static bool name_place(const char *path, char place[sizeof(address.sun_path)], const char **why)
+{
+	if (strlen(path) >= sizeof(address.sun_path)) {
+		*why = "the path of a socket can have 107 bytes";
+		return false;
+	}
+	if (*path == '/' || !make_absolute(path, place, sizeof(address.sun_path)))
+		strcpy(place, path);
+	return true;
+}
+
 /* Returns the listening socket, or -1 with a reason. Only this user and this group may connect. */
 static int listen_at(const char *path, gid_t group, const char **why)
 {
-	char whole[sizeof(address.sun_path)];
 	mode_t mask;
 	int fd, rc;
 
-	if (strlen(path) >= sizeof(address.sun_path)) {
-		*why = "the path of a socket can have 107 bytes";
+	if (!name_place(path, address.sun_path, why))
 		return -1;
-	}
-	/* A relative path would not tell others where the socket is. */
-	if (*path == '/' || !make_absolute(path, whole, sizeof(whole)))
-		strcpy(whole, path);
-	strcpy(address.sun_path, whole);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	mask = umask(0177);
 	rc = fd < 0 ? -1 : bind(fd, (struct sockaddr *)&address, sizeof(address));
@@ -398,14 +409,23 @@ static int listen_at(const char *path, gid_t group, const char **why)
 	return fd;
 }
 
-const char *metrics_start(const char *path, gid_t group, const struct board_device *dev,
-			  const struct jail *jail, char **argv)
+const char *metrics_start(const char *path, bool replace, gid_t group,
+			  const struct board_device *dev, const struct jail *jail, char **argv)
 {
+	char beside[sizeof(address.sun_path)];
 	const char *why = NULL;
 	int listener, ends[2];
 	pid_t pid;
 
 	device = *dev;
+	if (replace) {
+		if (snprintf(beside, sizeof(beside), "%s.%d", path, getpid()) >=
+		    (int)sizeof(beside))
+			return "the path of a socket can have 107 bytes";
+		if (!name_place(path, later, &why))
+			return why;
+		path = beside;
+	}
 	listener = listen_at(path, group, &why);
 	if (listener < 0)
 		return why;

@@ -23,10 +23,11 @@
 
 /*
  * Starts the process, while this one may still open files. argv: the command line, which the new
- * process overwrites with its own name. Returns NULL, or a sentence about what is wrong.
+ * process overwrites with its own name. replace: another device serves metrics there, until
+ * metrics_show() is called. Returns NULL, or a sentence about what is wrong.
  */
-const char *metrics_start(const char *path, gid_t group, const struct board_device *dev,
-			  const struct jail *jail, char **argv);
+const char *metrics_start(const char *path, bool replace, gid_t group,
+			  const struct board_device *dev, const struct jail *jail, char **argv);
 /* From now on the counts in these files are shown. Nothing happens if there is no such process. */
 void metrics_show(int usage_fd, int board_fd);
 /* Waits until the socket is gone. May be called in a signal handler. */

@@ -8,10 +8,10 @@
 #include "qcu-device/host/vhost.h"
 
 /*
- * The socket, the signals, the memory watch, a saved state, a kick and a pidfd for each queue, the
- * pidfds of spares, and the letters of all mirrors.
+ * The socket, the signals, the memory watch, a saved state, the two of take_over.c, a kick and a
+ * pidfd for each queue, the pidfds of spares, and the letters of all mirrors.
  */
-#define WATCHES_MAX (4 + 2 * (QCU_MAX_SESSIONS + 1) + PREWARM_MAX + JAIL_SEATS)
+#define WATCHES_MAX (6 + 2 * (QCU_MAX_SESSIONS + 1) + PREWARM_MAX + JAIL_SEATS)
 
 static struct watch {
 	int fd;

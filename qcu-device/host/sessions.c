@@ -193,7 +193,8 @@ void sessions_end_all(struct device *d, const char *why)
 	for (q = 1; q <= d->opt->sessions; q++) {
 		if (d->session[q].state != SESSION_LIVE)
 			continue;
-		say_of_session(d, q, why);
+		if (why)
+			say_of_session(d, q, why);
 		d->session[q].state = SESSION_ENDING;
 		kill(d->session[q].mirror.pid, SIGKILL);
 	}

@@ -21,6 +21,7 @@
 #include "qcu-device/base/complain.h"
 #include "qcu-device/front/front.h"
 #include "qcu-device/host/metrics.h"
+#include "qcu-device/host/take_over.h"
 #include "qcu-device/host/vhost.h"
 
 /* The header that defines these does not come with the library. */
@@ -382,9 +383,8 @@ static bool read_msg(VuDev *vu, int sock, VhostUserMsg *vmsg)
 
 /* ---- the loop ---- */
 
-static void socket_ready(struct device *d, unsigned int queue)
+static void take_message(struct device *d)
 {
-	(void)queue;
 	if (!vu_dispatch(&d->vu))
 		d->over = true;
 	transfer_write(d);
@@ -394,11 +394,18 @@ static void socket_ready(struct device *d, unsigned int queue)
 	}
 }
 
+static void socket_ready(struct device *d, unsigned int queue)
+{
+	(void)queue;
+	take_message(d);
+}
+
 static int signals = -1;
 
 /*
  * SIGUSR2: another qcu-device is to serve the VM. QEMU connects to it when this one has ended, and
- * the guest's driver sets the device up anew, which no session survives.
+ * the guest's driver sets the device up anew, which no session survives. take_over.c does without
+ * that.
  */
 static bool makes_room(struct device *d)
 {
@@ -407,9 +414,8 @@ static bool makes_room(struct device *d)
 	if (!sessions_open(d, &q))
 		return true;
 	fprintf(stderr,
-		"qcu-device: SIGUSR2: %s (pid %u in the VM) uses CUDA, and handing sessions over "
-		"to "
-		"another qcu-device is not implemented yet; this one goes on\n",
+		"qcu-device: SIGUSR2: %s (pid %u in the VM) uses CUDA; this one goes on, and "
+		"--take-over hands programs over\n",
 		d->session[q].comm, d->session[q].guest_pid);
 	return false;
 }
@@ -438,11 +444,16 @@ static bool make_board(struct device *d)
 	int fd = memfd_create("qcu-board", MFD_CLOEXEC);
 
 	d->board = fd < 0 ? NULL : board_new(fd);
-	if (d->board)
-		metrics_show(d->shared.usage, fd);
-	if (fd >= 0)
-		close(fd);
+	d->shared.board = fd;
 	return d->board;
+}
+
+/* There is a VM. */
+static void show_board(struct device *d)
+{
+	metrics_show(d->shared.usage, d->shared.board);
+	close(d->shared.board);
+	d->shared.board = -1;
 }
 
 /* Makes the memory that all processes of the VM share, and the files that it lies in. */
@@ -490,9 +501,11 @@ static void free_shared(struct device *d)
 	close(d->shared.shares);
 	close(d->shared.usage);
 	close(d->shared.account);
+	if (d->shared.board >= 0)
+		close(d->shared.board);
 }
 
-int vhost_serve(int sock, const struct device_options *opt)
+int vhost_serve(int sock, const struct device_options *opt, struct take_over *t)
 {
 	struct device *d = calloc(1, sizeof(*d));
 	sigset_t ends;
@@ -513,6 +526,7 @@ int vhost_serve(int sock, const struct device_options *opt)
 	}
 	d->opt = opt;
 	d->loading = d->loaded = d->saving = -1;
+	d->listener = d->peer = d->shared.board = -1;
 	passes_init(&d->passes);
 	if (!make_shared(d))
 		goto out_shared;
@@ -521,7 +535,11 @@ int vhost_serve(int sock, const struct device_options *opt)
 		fprintf(stderr, "qcu-device: libvhost-user does not start\n");
 		goto out_shared;
 	}
-	device_watch(d, sock, socket_ready, 0);
+	if (t && t->taking && !take_over_vm(d, t, take_message))
+		goto out_vu;
+	show_board(d);
+	device_watch(d, d->vu.sock, socket_ready, 0);
+	take_over_listen(d, t ? t->listener : -1);
 	device_watch(d, signals, signalled, 0);
 	memwatch_begin(d);
 	while (!d->over) {
@@ -532,7 +550,9 @@ int vhost_serve(int sock, const struct device_options *opt)
 	sessions_end_all(d, "ended, because QEMU is gone");
 	spares_end(d);
 	transfer_end(d);
+	take_over_end(d);
 	rc = d->failed ? DEVICE_EXIT_FAILURE : DEVICE_EXIT_OK;
+out_vu:
 	vu_deinit(&d->vu);
 	ramfiles_close(&d->ram);
 out_shared:

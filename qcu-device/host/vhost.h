@@ -50,6 +50,7 @@ struct device {
 	VuDev vu;
 	bool over;   /* QEMU has gone, or we were told to end */
 	bool failed; /* the end was not in good order */
+	bool left;   /* another qcu-device has taken the VM over */
 	bool mem_changed;
 	struct guestmem mem;
 	struct ramfiles ram;	    /* the files behind `mem` */
@@ -71,6 +72,8 @@ struct device {
 	struct turns_view turns;   /* how the VM shares its GPUs with others */
 	struct board *board;	   /* shared with the metrics process */
 	struct ring_chain chain;   /* the control command that is being carried out */
+	int listener;		   /* where another qcu-device asks for the VM; -1: nowhere */
+	int peer;		   /* the one that has asked; -1: none */
 	/* Saving and loading the VM (transfer.c). */
 	bool asked;	   /* QEMU's last message asks whether the VM can be saved */
 	bool stands;	   /* the device stops to be saved: all sessions are held */
@@ -120,7 +123,7 @@ void status_print(struct device *d);
 
 /* sessions.c */
 void sessions_control(struct device *d, unsigned int queue); /* queue 0 has been kicked */
-/* Kills all mirrors, waits, and returns the chains that they had. */
+/* Kills all mirrors, waits, and returns the chains that they had. why: NULL says nothing. */
 void sessions_end_all(struct device *d, const char *why);
 /*
  * How many sessions the guest has open. *queue is the first one's, or 0. Those that are being

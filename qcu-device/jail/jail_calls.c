@@ -81,12 +81,12 @@ static const int file_commands[] = {
 	F_GET_SEALS,
 };
 
-/* The metrics process answers on connections, and removes the file of its socket. */
+/* The metrics process answers on connections, and names and removes the file of its socket. */
 static const int metrics_only[] = {
 	C(accept4), C(brk), C(clock_gettime), C(close), C(exit_group), C(fstat), C(futex),
 	C(getrandom), C(lstat), C(madvise), C(mmap), C(mprotect), C(mremap), C(munmap),
-	C(newfstatat), C(poll), C(recvfrom), C(recvmsg), C(restart_syscall), C(rt_sigreturn),
-	C(sendto), C(shutdown), C(unlink),
+	C(newfstatat), C(poll), C(recvfrom), C(recvmsg), C(rename), C(restart_syscall),
+	C(rt_sigreturn), C(sendto), C(shutdown), C(unlink),
 };
 
 /* The process that asks NVML reads nothing of the guest. NVML opens files and calls the driver. */

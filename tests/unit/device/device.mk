@@ -56,7 +56,8 @@ test_device_vhost_OBJS := $(B)/tests/unit/device/host/test_device_frontend.o $(D
 	$(DEVICE_DRIVER) \
 	$(filter-out %/main.o,$(DEVICE_SRCS:%.c=$(B)/%.o)) $(MIRROR_LIB) $(VHOST_USER_LIB)
 test_device_vhost_LIBS := $(DEVICE_LIBS)
-UNIT_TESTS += test_device_moving
+UNIT_TESTS += test_device_moving test_device_handover
+test_device_handover_OBJS := $(B)/qcu-device/moving/handover.o
 test_device_moving_OBJS = $(test_device_vhost_OBJS)
 test_device_moving_LIBS := $(DEVICE_LIBS)
 UNIT_TESTS += test_device_front

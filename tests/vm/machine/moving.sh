@@ -90,3 +90,6 @@ again_and_again_initrd "$guest_dir" "$tmp/initrd"
 python3 tests/vm/machine/moving.py "$tmp" "$dir/bin/qemu-system-x86_64" "$B/qcu-device/qcu-device" \
 	"$guest_dir/vmlinux" "$tmp/initrd" "$klogs/$script" "$slow"
 scan_klog
+python3 tests/vm/machine/take_over.py "$tmp" "$dir/bin/qemu-system-x86_64" "$B/qcu-device/qcu-device" \
+	"$guest_dir/vmlinux" "$tmp/initrd" "$klogs/$script" "$slow"
+scan_klog

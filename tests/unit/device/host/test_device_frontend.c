@@ -160,7 +160,8 @@ static void start(struct frontend *fe, unsigned int spares, int stderr_fd)
 		munmap(fe->ram, 2 * FE_RAM);
 		if (stderr_fd >= 0)
 			dup2(stderr_fd, 2);
-		_exit(birth_prepare(&opt, argv) && birth_begin(&opt) ? vhost_serve(sock, &opt) : 1);
+		_exit(birth_prepare(&opt, argv) && birth_begin(&opt) ? vhost_serve(sock, &opt, NULL)
+								     : 1);
 	}
 	close(sock);
 	connect_device(fe);

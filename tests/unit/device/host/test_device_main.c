@@ -87,6 +87,9 @@ static void bad_options(void **state)
 	refused("all, none or names out of cublas,", "--socket", sock, "--libraries", "voodoo");
 	refused("--gpu voodoo", "--socket", sock, "--gpu", "voodoo");
 	refused("--map bvm", "--socket", sock, "--map", "bvm");
+	refused("--take-over needs --socket and --hand-over", "--socket", sock, "--take-over",
+		NULL);
+	refused("--take-over needs --socket and --hand-over", "--fd", "3", "--take-over", NULL);
 	refused("what is more", "--socket", sock, "more", NULL);
 	refused("--help", "--nonsense", NULL, NULL, NULL);
 	memset(path, 'x', sizeof(path));
