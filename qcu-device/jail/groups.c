@@ -35,6 +35,16 @@ static unsigned int groups; /* how many there are */
 
 /* ---- files ---- */
 
+/* systemd runs the reload of a service in a group below the service's, which must stay usable. */
+static void leave_control_group(char *path)
+{
+	static const char name[] = "/.control";
+	size_t len = strlen(path);
+
+	if (len >= sizeof(name) && !strcmp(path + len + 1 - sizeof(name), name))
+		path[len + 1 - sizeof(name)] = '\0';
+}
+
 /* Opens the folder of this process's group. */
 static int open_own_group(void)
 {
@@ -50,6 +60,7 @@ static int open_own_group(void)
 	if (f)
 		fclose(f);
 	line[strcspn(line, "\n")] = 0;
+	leave_control_group(line);
 	for (i = 0; line[0] && i < sizeof(roots) / sizeof(roots[0]); i++) {
 		if (statfs(roots[i], &fs) || fs.f_type != CGROUP2)
 			continue;

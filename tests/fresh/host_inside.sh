@@ -60,6 +60,59 @@ numbers() {
 	bad "the numbers have no line $1"
 }
 
+# followed PID: another process than PID is the unit's main process, and PID has ended.
+followed() {
+	[ "$(device_pid)" != "$1" ] || bad "$1 is still the main process"
+	timeout $((60 * ${QCU_SLOW:-1})) sh -c "while kill -0 $1 2>/dev/null; do sleep 0.1; done" || bad "$1 did not end"
+	[ "$(systemctl is-active qcu-device@web)" = active ] || bad "the unit is $(systemctl is-active qcu-device@web)"
+}
+
+# A program runs while the unit is reloaded, and while the package is installed anew.
+taken_over() {
+	local pid vm
+	step "under a program"
+	cat >script <<'END'
+mkfifo /tmp/in
+sleeper busy <>/tmp/in >/tmp/out 2>&1 &
+until grep -q ready /tmp/out; do usleep 50000; done
+echo a program runs
+read -r _
+vector_add && echo >/tmp/in && wait $!
+END
+	rm -f vm.in && mkfifo vm.in
+	qcu vm --no-device --qemu-arg -chardev --qemu-arg socket,id=qcu,path=/run/qcuda/web.sock \
+		--qemu-arg -device --qemu-arg virtio-qcuda-pci,chardev=qcu,sessions=4 --script script --with /programs/vector_add \
+		--with /programs/sleeper <vm.in >vm.log 2>&1 &
+	vm=$!
+	exec 3>vm.in
+	timeout $((120 * ${QCU_SLOW:-1})) sh -c 'until grep -q "a program runs" vm.log; do sleep 0.1; done' || {
+		cat vm.log
+		bad "no program runs"
+	}
+	for _ in 1 2; do
+		pid=$(device_pid)
+		must "it is not taken over" systemctl reload qcu-device@web
+		followed "$pid"
+	done
+	pid=$(device_pid)
+	must "the package is not installed" apt-get -q -y --no-install-recommends install --reinstall /packages/qcuda-host_*.deb
+	followed "$pid"
+	# What cannot go on stays where it is.
+	pid=$(device_pid)
+	sed -i 's/--sessions 4/--sessions 5/' /etc/qcuda/web.conf
+	says 1 'Job for qcu-device@web.service failed' systemctl reload qcu-device@web
+	sed -i 's/--sessions 5/--sessions 4/' /etc/qcuda/web.conf
+	[ "$(device_pid)" = "$pid" ] || bad "the main process is another one"
+	says 0 'use the same --sessions' journalctl -u qcu-device@web --no-pager -q
+	echo >&3
+	exec 3>&-
+	wait $vm || {
+		cat vm.log
+		bad "the program did not go on"
+	}
+	until_there "$pid"
+}
+
 use() {
 	local pid name
 	export HOME=/root TMPDIR=/tmp PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
@@ -112,8 +165,9 @@ use() {
 	step "the unit again"
 	until_there "$pid"
 	pid=$(device_pid)
-	must "it does not make room" systemctl reload qcu-device@web
+	must "no other one takes its place" systemctl reload qcu-device@web
 	until_there "$pid"
+	taken_over
 	step "a unit that the driver for Kubernetes configures"
 	[ "$(stat -c '%a %U' /run/qcuda)" = '755 root' ] || bad "folder: $(stat -c '%a %U' /run/qcuda)"
 	name=claim-01234567-89ab-4cde-8f01-23456789abcd
@@ -132,9 +186,10 @@ use() {
 	rm -r /run/qcuda/$name /run/qcuda/$name.conf
 	step "a VM of the launcher's own"
 	says 0 "sums equal the CPU's" qcu run --gpu soft /programs/vector_add
-	journalctl -u qcu-device@web --no-pager -q -p warning | grep -i -e error -e fail && bad "the journal has errors"
+	journalctl -u qcu-device@web --no-pager -q -p warning | grep -v "Reload failed" | grep -i -e error -e fail && bad "the journal has errors"
 	must "it does not stop" systemctl disable --now qcu-device@web
 	[ ! -e /run/qcuda/web.sock ] || bad "the socket is left"
+	[ ! -e /run/qcuda/web.hand-over ] || bad "the socket of the hand-over is left"
 	rm -r /etc/qcuda
 	echo 'host: all is well'
 }
