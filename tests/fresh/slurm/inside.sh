@@ -158,6 +158,10 @@ socket.socket(socket.AF_UNIX).connect('/run/qcuda-jobs/$name/slot0.sock')"
 	says 2 'Permission denied' as bert ls "/var/lib/qcuda-jobs/$name"
 	says 1 'Permission denied' as anna rm "/run/qcuda-jobs/$name/slot0.sock"
 	says 1 'Permission denied' as bert cat /var/log/qcuda-jobs.log
+	step "a user who speaks in the place of QEMU"
+	says 0 '^refused: 4$' as anna python3 /qcuda/tests/fresh/slurm/front.py "/run/qcuda-jobs/$name/slot0.sock"
+	as anna python3 /qcuda/tests/fresh/slurm/front.py "/run/qcuda-jobs/$name/slot0.sock" --wait >/tmp/front &
+	until_true "the device does not take a connection" grep waits /tmp/front
 	# Links and folders without rights are removed as the user's, and lead nowhere.
 	ln -s /etc "/var/lib/qcuda-jobs/$name/link"
 	chown -h anna "/var/lib/qcuda-jobs/$name/link"
@@ -168,63 +172,102 @@ socket.socket(socket.AF_UNIX).connect('/run/qcuda-jobs/$name/slot0.sock')"
 	must "no mount" mount -t tmpfs tmpfs "/var/lib/qcuda-jobs/$name/a mount"
 	must "anna cannot cancel her job" as anna scancel "$job"
 	all_left "anna's job"
+	grep -x ended /tmp/front >/dev/null || bad "the device that waited: $(cat /tmp/front)"
+	[ "$(grep -c " job=$job .* exit=1 " /var/log/qcuda-jobs.log)" = 4 ] &&
+		[ "$(grep -c " job=$job .* exit=-9 " /var/log/qcuda-jobs.log)" = 1 ] ||
+		bad "accounts: $(grep " job=$job " /var/log/qcuda-jobs.log)"
 	[ -e /etc/passwd ] || bad "a link was followed"
 }
 
-# twenty_jobs: of three users, four at a time. n2 is drained while the first four run, and one of them is cancelled.
+# twenty_jobs: of three users. The VMs of the first four wait for one another. While they run, n2 is drained, and one of the
+# jobs on n1 is cancelled.
 twenty_jobs() {
-	local i user mem held gate=/home/gate lines before
+	local i user mem held gate=/home/gate before
 	step "20 jobs"
 	mkdir -m 1777 $gate
+	: >$gate/order
+	chmod 666 $gate/order
 	before=$(grep -c . /var/log/qcuda-jobs.log 2>/dev/null) || true
 	for ((i = 0; i < 20; i++)); do
 		user=${users[i % 3]} mem=$((100 + i))
-		# The guest says what it has: memory of the GPU and its own, processors.
-		as "$user" sbatch -J "job$i" -o "$gate/out.$i" -c 1 --mem=700 --gres=qcuda:1,qcuda_mem:${mem}M --wrap "
-			touch $gate/began.$i
-			[ $i -ge 4 ] || until [ -e $gate/go ]; do sleep 0.2; done
-			echo \$SLURMD_NODENAME \$SLURM_RESTART_COUNT
-			qcu run --with /programs/vector_add sh -c 'qcu-smi && vector_add && nproc && grep MemTotal /proc/meminfo'
-			touch $gate/ended.$i" >/dev/null || bad "job $i is not taken"
+		# The guest says what it has: memory of the GPU and its own, processors. It takes all the memory that it gets.
+		# shellcheck disable=SC2016 # for the job's shell
+		as "$user" sbatch -D $gate -J "job$i" -o "$gate/out.$i" -c 1 --mem=700 --gres="qcuda:1,qcuda_mem:${mem}M" --wrap '
+			i='"$i"'
+			echo "began $i $SLURMD_NODENAME" >>order
+			qcu run --with /programs/vector_add --with /programs/out_of_memory sh -c "
+				touch in_vm.$i
+				[ $i -ge 4 ] || until [ -e go ]; do sleep 0.2; done
+				qcu-smi && vector_add && out_of_memory 8 && nproc && grep MemTotal /proc/meminfo"
+			echo "ended $i $SLURMD_NODENAME" >>order' >/dev/null || bad "job $i is not taken"
 	done
-	until_true "four jobs do not run together" eval "[ \$(ls $gate | grep -c began) -eq 4 ]"
-	[ "$(squeue -h -t R | wc -l)" = 4 ] || bad "not four jobs run"
+	until_true "four VMs do not run together" eval "[ \$(ls $gate | grep -c in_vm) -eq 4 ]"
+	[ "$(squeue -h -t R | wc -l)" = 4 ] || bad "not four jobs run: $(squeue)"
+	[ "$(pgrep -c -f '^/usr/libexec/qcuda/qcu-device --fd')" -ge 4 ] || bad "not four devices run"
 	step "n2 is drained, and a job is cancelled"
 	must "n2 cannot be drained" scontrol update nodename=n2 state=drain reason=test
 	held=$(squeue -h -t R -w n1 -o %j | head -n 1)
 	must "no job can be cancelled" scancel -n "$held"
+	until_true "the cancelled job does not end" eval "[ -z \"\$(squeue -h -n $held)\" ]"
 	touch $gate/go
 	until_true "n2's jobs do not end" eval "[ \"\$(sinfo -h -n n2 -o %T)\" = drained ]"
-	touch $gate/drained
-	until_true "jobs do not go on while n2 is drained" eval "[ \$(ls $gate | grep -c ended) -ge 6 ]"
-	find $gate -name 'out.*' -newer $gate/drained -exec head -n 1 {} + | grep '^n2' && bad "a job began on a drained node"
+	echo 'drained' >>$gate/order
+	until_true "jobs do not go on while n2 is drained" eval "[ \$(sed '1,/drained/d' $gate/order | grep -c ended) -ge 4 ]"
+	echo 'resumed' >>$gate/order
 	must "n2 cannot be resumed" scontrol update nodename=n2 state=resume
 	until_true "the jobs do not end" eval "[ -z \"\$(squeue -h)\" ]"
 	step "what they had"
-	lines=0
+	in_order "${held#job}" <$gate/order || { cat $gate/order && bad "the order of the jobs"; }
 	for ((i = 0; i < 20; i++)); do
 		[ "job$i" != "$held" ] || continue
-		mem=$((100 + i))
-		grep -E "/ *$mem ?MiB" $gate/out.$i >/dev/null && grep -x 1 $gate/out.$i >/dev/null &&
-			grep "sums equal the CPU's" $gate/out.$i >/dev/null || {
-			cat $gate/out.$i
-			bad "job $i had not what it asked for"
-		}
-		lines=$((lines + 1))
+		had_what_it_asked_for $i <$gate/out.$i || { cat $gate/out.$i && bad "job $i had not what it asked for"; }
 	done
-	[ $lines -eq 19 ] || bad "$lines jobs of 19"
+	grep " Name=$held JobState=CANCELLED" /var/log/slurm/completed >/dev/null || bad "$held was not cancelled"
+	[ "$(grep -c ' Name=job[0-9]* JobState=COMPLETED' /var/log/slurm/completed)" = 19 ] ||
+		bad "not 19 jobs are complete: $(cat /var/log/slurm/completed)"
 	all_left "20 jobs"
-	account $((before + 19))
+	account $((before + 20)) "$held"
 	rm -rf $gate
 }
 
-# account LINES: the log has so many VMs, each with what it did.
+# in_order HELD: reads the order of the jobs. Each node has two at a time at most, and n2 none that begins while it is
+# drained. Each job but HELD has begun and ended once.
+in_order() {
+	awk -v held="$1" '
+		/drained|resumed/ { drained = /drained/; next }
+		$2 == held { next }
+		/began/ { wrong = wrong || ++now[$3] > 2 || (drained && $3 == "n2"); began[$2]++ }
+		/ended/ { now[$3]--; ended[$2]++; on[$3]++ }
+		END {
+			for (i = 0; i < 20; i++)
+				wrong = wrong || (i != held && (began[i] != 1 || ended[i] != 1))
+			exit wrong || !on["n1"] || !on["n2"]
+		}'
+}
+
+# had_what_it_asked_for JOB: reads what the job has printed. Its guest has the job's memory (700M), less what QEMU needs.
+had_what_it_asked_for() {
+	awk -v mem="$((100 + $1))" '
+		$0 ~ "/ *" mem " ?MiB" { gpu = 1 }
+		/sums equal the CPU/ { right = 1 }
+		/too much is refused, and nothing is lost/ { bound = 1 }
+		$0 == 1 { one = 1 }
+		/^MemTotal:/ { guest = $2 > 300 * 1024 && $2 <= 529 * 1024 }
+		END { exit !(gpu && right && bound && one && guest) }'
+}
+
+# account LINES HELD: the log has so many VMs, each with what it did. That of the job HELD has done nothing.
 account() {
+	local held
 	[ "$(grep -c . /var/log/qcuda-jobs.log)" = "$1" ] || bad "the log has $(grep -c . /var/log/qcuda-jobs.log) lines, not $1"
-	tail -n 19 /var/log/qcuda-jobs.log | awk '
-		!/ exit=0 programs=[1-9][0-9]* launches=[1-9][0-9]* copied_bytes=[1-9][0-9]* calls=[1-9][0-9]* errors=[0-9]+ refused=[0-9]+$/ {
-			print; wrong = 1 }
-		END { exit wrong }' || bad "lines of the log"
+	held=$(sed -n "s/^JobId=\([0-9]*\) .* Name=$2 .*/\1/p" /var/log/slurm/completed)
+	tail -n 20 /var/log/qcuda-jobs.log | awk -v held="job=$held" '
+		$2 == held { if (/ launches=0 /) idle++; next }
+		/ exit=0 programs=[1-9][0-9]* launches=[1-9][0-9]* copied_bytes=[1-9][0-9]* calls=[1-9][0-9]* errors=[0-9]+ refused=[1-9][0-9]*$/ { did++ }
+		END { exit idle != 1 || did != 19 }' || {
+		tail -n 20 /var/log/qcuda-jobs.log
+		bad "lines of the log"
+	}
 }
 
 # Two VMs at a time are what a job has asked for; then a running VM is cancelled, and one is killed without a chance to
