@@ -32,7 +32,7 @@ void image_names_free(struct image_names *names)
 	*names = (struct image_names){0};
 }
 
-static int compare_names(const void *a, const void *b)
+static int compare_image_names(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -53,6 +53,6 @@ static void drop_equal_names(struct image_names *names)
 void image_names_sort(struct image_names *names)
 {
 	if (names->count)
-		qsort(names->name, names->count, sizeof(*names->name), compare_names);
+		qsort(names->name, names->count, sizeof(*names->name), compare_image_names);
 	drop_equal_names(names);
 }

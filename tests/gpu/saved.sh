@@ -22,9 +22,9 @@ trap 'rm -rf "$work"' EXIT
 native=${CUDA_HOME:-/usr/local/cuda}/lib64
 ours=$root/build/loopback:$root/lib
 
-# Without what the mirror says, addresses, numbers, and how wide they are.
+# Without addresses, numbers, and how wide they are.
 same() {
-	sed -E '/^qcu-device: |^qcuda: /d; s/0x[0-9a-f]+/P/g; s/[0-9]+(\.[0-9]+)?(e[-+][0-9]+)?/N/g; s/ +/ /g' "$1"
+	sed -E 's/0x[0-9a-f]+/P/g; s/[0-9]+(\.[0-9]+)?(e[-+][0-9]+)?/N/g; s/ +/ /g' "$1"
 }
 
 # Other than natively without a VM in any case: those that need a second libcuda or a second library of one name in the
@@ -40,9 +40,9 @@ run() {
 	case $1 in
 	first_call | illegal_access) args=(0) ;;
 	esac
-	LD_LIBRARY_PATH=$native timeout 40 "$program" "${args[@]}" >"$o.native" 2>&1 </dev/null || was=$?
+	LD_LIBRARY_PATH=$native timeout 40 "$program" "${args[@]}" >"$o.native" 2>"$o.native.err" </dev/null || was=$?
 	LD_LIBRARY_PATH=$ours QCU_LOOPBACK_BACKEND=$device/be_cuda.so QCU_LOOPBACK_SAVE=$seed:2 QCU_LOOPBACK_SAVED=$o.log \
-		QCU_LOOPBACK_SAVE_TIMES=$o.times timeout 40 "$program" "${args[@]}" >"$o.saved" 2>&1 </dev/null || is=$?
+		QCU_LOOPBACK_SAVE_TIMES=$o.times timeout 40 "$program" "${args[@]}" >"$o.saved" 2>"$o.saved.err" </dev/null || is=$?
 	if grep -q '^lost' "$o.log" 2>/dev/null; then
 		what=$(grep '^lost' "$o.log")
 	elif [ "$is" != "$was" ]; then
@@ -80,7 +80,7 @@ programs() {
 		! grep -q 'differs\|^lost\|^ended' "$f" || {
 			echo "== $name: $(cat "$f")"
 			cat "$work/$name.log" "$work/$name.diff" 2>/dev/null | head -n 20
-			tail -n 5 "$work/$name.saved"
+			tail -n 5 "$work/$name.saved" "$work/$name.saved.err"
 		} >>"$out/saved.differ"
 	done
 }

@@ -155,7 +155,7 @@ static void module_free(struct be_module *m)
 }
 
 /* Keeps what is wanted for the module's variables. */
-static int keep_wanted(struct be *be, struct be_module *m)
+static int keep_wanted_variables(struct be *be, struct be_module *m)
 {
 	if (!be->wanting)
 		return QCU_ERR_Success;
@@ -190,7 +190,7 @@ int cu_module_load(struct be *be, const void *image, size_t len, struct be_jit *
 	}
 	memcpy(m->image, image, len);
 	m->image[len] = '\0';
-	ret = keep_wanted(be, m);
+	ret = keep_wanted_variables(be, m);
 	if (!ret)
 		ret = load_image(be, m, len, jit);
 	if (!ret && pthread_mutex_init(&m->lock, NULL)) {
