@@ -16,6 +16,7 @@
 
 #include "qcu-device/backend/pass.h"
 #include "qcu-device/base/pass.h"
+#include "qcu-device/base/send_files.h"
 
 #define PATIENCE_S 10 /* with the other process */
 
@@ -47,21 +48,7 @@ static struct be_offer **find_offer(struct be_pass *p, const uint64_t secret[2])
 /* file: goes with the letter, if it is not -1. */
 static bool send_letter(int socket, const struct pass_letter *l, int file)
 {
-	struct pass_envelope e = {.letter = *l};
-	struct cmsghdr *cmsg;
-
-	pass_envelope(&e);
-	if (file >= 0) {
-		cmsg = CMSG_FIRSTHDR(&e.msg);
-		cmsg->cmsg_level = SOL_SOCKET;
-		cmsg->cmsg_type = SCM_RIGHTS;
-		cmsg->cmsg_len = CMSG_LEN(sizeof(file));
-		memcpy(CMSG_DATA(cmsg), &file, sizeof(file));
-	} else {
-		e.msg.msg_control = NULL;
-		e.msg.msg_controllen = 0;
-	}
-	return sendmsg(socket, &e.msg, MSG_NOSIGNAL) == sizeof(e.letter);
+	return send_files(socket, l, sizeof(*l), &file, file >= 0, MSG_NOSIGNAL) == sizeof(*l);
 }
 
 /* Sets *file to the file that came with the letter, or -1. False: no letter will come any more. */

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "qcu-device/base/send_files.h"
 #include "qcu-device/host/metrics.h"
 
 #define CLIENTS	    32
@@ -453,21 +454,10 @@ out:
 void metrics_show(int usage_fd, int board_fd)
 {
 	const int fds[2] = {usage_fd, board_fd};
-	char byte = 0, control[CMSG_SPACE(sizeof(fds))] = {0};
-	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = control,
-			     .msg_controllen = sizeof(control)};
-	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
 
 	if (to_process < 0)
 		return;
-	cmsg->cmsg_level = SOL_SOCKET;
-	cmsg->cmsg_type = SCM_RIGHTS;
-	cmsg->cmsg_len = CMSG_LEN(sizeof(fds));
-	memcpy(CMSG_DATA(cmsg), fds, sizeof(fds));
-	if (sendmsg(to_process, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+	if (send_files(to_process, "", 1, fds, 2, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
 		close(to_process);
 		to_process = -1;
 	}

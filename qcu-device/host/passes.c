@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "qcu-device/base/pass.h"
+#include "qcu-device/base/send_files.h"
 #include "qcu-device/host/passes.h"
 
 void passes_init(struct passes *p)
@@ -46,23 +47,10 @@ static bool sends_too_much(struct passes_mirror *m)
 /* file: goes with the letter, if it is not -1. */
 static bool deliver(struct passes *p, unsigned int seat, const struct pass_letter *letter, int file)
 {
-	struct pass_envelope e = {.letter = *letter};
-	struct cmsghdr *cmsg;
-
 	if (!seat || seat >= JAIL_SEATS || p->mirror[seat].fd < 0)
 		return false;
-	pass_envelope(&e);
-	if (file >= 0) {
-		cmsg = CMSG_FIRSTHDR(&e.msg);
-		cmsg->cmsg_level = SOL_SOCKET;
-		cmsg->cmsg_type = SCM_RIGHTS;
-		cmsg->cmsg_len = CMSG_LEN(sizeof(file));
-		memcpy(CMSG_DATA(cmsg), &file, sizeof(file));
-	} else {
-		e.msg.msg_control = NULL;
-		e.msg.msg_controllen = 0;
-	}
-	return sendmsg(p->mirror[seat].fd, &e.msg, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(e.letter);
+	return send_files(p->mirror[seat].fd, letter, sizeof(*letter), &file, file >= 0,
+			  MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(*letter);
 }
 
 static enum passes_result carry_letter(struct passes *p, unsigned int from,

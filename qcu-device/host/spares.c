@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "qcu-device/base/complain.h"
+#include "qcu-device/base/send_files.h"
 #include "qcu-device/jail/groups.h"
 #include "qcu-device/host/nursery.h"
 #include "qcu-device/host/vhost.h"
@@ -215,22 +216,7 @@ void spares_end(struct device *d)
 bool mirror_tell(const struct mirror_process *p, const struct mirror_message *m, const int *fds,
 		 unsigned int n, int flags)
 {
-	size_t bytes = n * sizeof(int);
-	char control[CMSG_SPACE(2 * sizeof(int))] = {0};
-	struct iovec iov = {.iov_base = (void *)m, .iov_len = sizeof(*m)};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-	struct cmsghdr *cmsg;
-
-	if (n) {
-		msg.msg_control = control;
-		msg.msg_controllen = CMSG_SPACE(bytes);
-		cmsg = CMSG_FIRSTHDR(&msg);
-		cmsg->cmsg_level = SOL_SOCKET;
-		cmsg->cmsg_type = SCM_RIGHTS;
-		cmsg->cmsg_len = CMSG_LEN(bytes);
-		memcpy(CMSG_DATA(cmsg), fds, bytes);
-	}
-	return sendmsg(p->ctl_fd, &msg, MSG_NOSIGNAL | flags) == sizeof(*m);
+	return send_files(p->ctl_fd, m, sizeof(*m), fds, n, MSG_NOSIGNAL | flags) == sizeof(*m);
 }
 
 bool mirror_begin(struct device *d, unsigned int queue, const struct mirror_process *p)

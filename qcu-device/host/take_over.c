@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "qcu-device/base/complain.h"
+#include "qcu-device/base/send_files.h"
 #include "qcu-device/host/take_over.h"
 #include "qcu-device/host/vhost.h"
 #include "qcu-device/moving/handover.h"
@@ -20,17 +21,6 @@
 
 /* The files of HANDOVER_VM, and of a GREETING without a VM. */
 enum { FILE_QEMU, FILE_LISTENER, FILE_SESSIONS };
-
-static void close_files(int fds[HANDOVER_FILES])
-{
-	unsigned int i;
-
-	for (i = 0; i < HANDOVER_FILES; i++) {
-		if (fds[i] >= 0)
-			close(fds[i]);
-		fds[i] = -1;
-	}
-}
 
 /*
  * First nothing more can be heard: the new one cannot say any more that it has everything, and then
@@ -56,7 +46,7 @@ static bool hear_word(int sock, enum handover_what what, unsigned int sessions,
 	}
 	if (handover_fits(w, what, sessions, why, size))
 		return true;
-	close_files(fds);
+	handover_close(fds);
 	return false;
 }
 
@@ -72,29 +62,16 @@ struct teller {
 static void tell_message(struct teller *t, int request, const void *payload, uint32_t size, int fd)
 {
 	VhostUserMsg m = {.request = request, .flags = 1, .size = size};
-	char control[CMSG_SPACE(sizeof(int))] = {0};
-	struct iovec iov = {.iov_base = &m, .iov_len = VHOST_USER_HDR_SIZE + size};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-	struct cmsghdr *cmsg;
 	ssize_t n;
 
 	t->count++;
 	if (t->sock < 0 || t->failed)
 		return;
 	memcpy(&m.payload, payload, size);
-	if (fd >= 0) {
-		msg.msg_control = control;
-		msg.msg_controllen = sizeof(control);
-		cmsg = CMSG_FIRSTHDR(&msg);
-		cmsg->cmsg_level = SOL_SOCKET;
-		cmsg->cmsg_type = SCM_RIGHTS;
-		cmsg->cmsg_len = CMSG_LEN(sizeof(fd));
-		memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
-	}
 	do {
-		n = sendmsg(t->sock, &msg, MSG_NOSIGNAL);
+		n = send_files(t->sock, &m, VHOST_USER_HDR_SIZE + size, &fd, fd >= 0, MSG_NOSIGNAL);
 	} while (n < 0 && errno == EINTR);
-	t->failed = n != (ssize_t)iov.iov_len;
+	t->failed = n != (ssize_t)(VHOST_USER_HDR_SIZE + size);
 }
 
 static void tell_number(struct teller *t, int request, uint64_t n)
@@ -193,7 +170,7 @@ static bool tell_vm(struct device *d, int archive, char *why, size_t size)
 	}
 	if (!hear_word(d->peer, HANDOVER_HAVE, d->opt->sessions, &w, none, why, size))
 		return false;
-	close_files(none);
+	handover_close(none);
 	/*
 	 * Once this has been sent, the sessions are the new one's. Until then nothing has been
 	 * ended here.
@@ -261,7 +238,7 @@ static void peer_says(struct device *d, unsigned int queue)
 		return;
 	}
 	if (hear_word(d->peer, HANDOVER_READY, d->opt->sessions, &w, fds, why, sizeof(why))) {
-		close_files(fds);
+		handover_close(fds);
 		if (try_to_hand_over(d, why, sizeof(why))) {
 			leave_vm(d);
 			device_unwatch(d, d->peer);
@@ -329,7 +306,7 @@ bool take_over_idle(int listener, int qemu, unsigned int sessions)
 	gone = handover_send(p.fd, &w, files, 2) &&
 	       hear_word(p.fd, HANDOVER_READY, sessions, &w, fds, why, sizeof(why));
 	if (gone) {
-		close_files(fds);
+		handover_close(fds);
 		poll(&p, 1, HANDOVER_SECONDS * 1000);
 	}
 	close(p.fd);
@@ -351,7 +328,7 @@ enum take_over_found take_over_connect(const char *path, unsigned int sessions, 
 	if (!hear_word(old, HANDOVER_GREETING, sessions, &w, fds, why, sizeof(why)))
 		goto out_old;
 	if (w.has_vm) {
-		close_files(fds);
+		handover_close(fds);
 		*sock = old;
 		return TAKE_OVER_VM;
 	}
@@ -364,7 +341,7 @@ enum take_over_found take_over_connect(const char *path, unsigned int sessions, 
 		return TAKE_OVER_IDLE;
 	}
 	strcpy(why, "the old one has gone");
-	close_files(fds);
+	handover_close(fds);
 out_old:
 	say_no(old, why);
 	close(old);
@@ -394,7 +371,7 @@ static bool is_ours_now(struct device *d, int sock, char *why, size_t size)
 	}
 	if (!hear_word(sock, HANDOVER_YOURS, d->opt->sessions, &w, fds, why, size))
 		return false;
-	close_files(fds);
+	handover_close(fds);
 	return true;
 }
 
@@ -439,7 +416,7 @@ bool take_over_vm(struct device *d, struct take_over *t, take_over_message_fn *t
 		for (q = 0; q <= d->opt->sessions; q++)
 			d->ring[q].num = 0;
 		sessions_end_all(d, NULL);
-		close_files(fds);
+		handover_close(fds);
 		return false;
 	}
 	d->vu.sock = fds[FILE_QEMU];

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "include/qcucmd.h"
+#include "qcu-device/base/send_files.h"
 #include "qcu-device/moving/handover.h"
 
 void handover_make(struct handover_word *w, enum handover_what what, unsigned int sessions)
@@ -186,30 +187,17 @@ int handover_connect(const char *path, char *why, size_t size)
 
 bool handover_send(int sock, const struct handover_word *w, const int *fds, unsigned int n)
 {
-	char control[CMSG_SPACE(HANDOVER_FILES * sizeof(int))] = {0};
-	struct iovec iov = {.iov_base = (void *)w, .iov_len = sizeof(*w)};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-	struct cmsghdr *cmsg;
 	ssize_t sent;
 
 	while (n && fds[n - 1] < 0)
 		n--;
-	if (n) {
-		msg.msg_control = control;
-		msg.msg_controllen = CMSG_SPACE(n * sizeof(int));
-		cmsg = CMSG_FIRSTHDR(&msg);
-		cmsg->cmsg_level = SOL_SOCKET;
-		cmsg->cmsg_type = SCM_RIGHTS;
-		cmsg->cmsg_len = CMSG_LEN(n * sizeof(int));
-		memcpy(CMSG_DATA(cmsg), fds, n * sizeof(int));
-	}
 	do {
-		sent = sendmsg(sock, &msg, MSG_NOSIGNAL);
+		sent = send_files(sock, w, sizeof(*w), fds, n, MSG_NOSIGNAL);
 	} while (sent < 0 && errno == EINTR);
 	return sent == (ssize_t)sizeof(*w);
 }
 
-static void close_all(int fds[HANDOVER_FILES])
+void handover_close(int fds[HANDOVER_FILES])
 {
 	unsigned int i;
 
@@ -262,7 +250,7 @@ bool handover_receive(int sock, struct handover_word *w, int fds[HANDOVER_FILES]
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0 || !take_word_files(&msg, fds)) {
-			close_all(fds);
+			handover_close(fds);
 			return false;
 		}
 		got += (size_t)n;

@@ -85,5 +85,6 @@ bool handover_send(int sock, const struct handover_word *w, const int *fds, unsi
  * error. False: the other has gone, or hangs, or sent something else; no file is left open.
  */
 bool handover_receive(int sock, struct handover_word *w, int fds[HANDOVER_FILES]);
+void handover_close(int fds[HANDOVER_FILES]);
 
 #endif

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "qcu-device/base/complain.h"
+#include "qcu-device/base/send_files.h"
 #include "qcu-device/moving/service.h"
 
 #define BARRIER_MS 5000
@@ -23,15 +24,7 @@ static int to_parent = -1;
 static bool tell_manager(const char *where, const char *text, int file)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	char control[CMSG_SPACE(sizeof(int))] = {0};
-	struct iovec iov = {.iov_base = (void *)text, .iov_len = strlen(text)};
-	struct msghdr msg = {
-		.msg_name = &addr,
-		.msg_namelen = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(where)),
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-	};
-	struct cmsghdr *cmsg;
+	const socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(where));
 	bool ok;
 	int fd;
 
@@ -40,17 +33,9 @@ static bool tell_manager(const char *where, const char *text, int file)
 	strcpy(addr.sun_path, where);
 	if (addr.sun_path[0] == '@')
 		addr.sun_path[0] = '\0';
-	if (file >= 0) {
-		msg.msg_control = control;
-		msg.msg_controllen = sizeof(control);
-		cmsg = CMSG_FIRSTHDR(&msg);
-		cmsg->cmsg_level = SOL_SOCKET;
-		cmsg->cmsg_type = SCM_RIGHTS;
-		cmsg->cmsg_len = CMSG_LEN(sizeof(file));
-		memcpy(CMSG_DATA(cmsg), &file, sizeof(file));
-	}
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	ok = fd >= 0 && sendmsg(fd, &msg, MSG_NOSIGNAL) >= 0;
+	ok = fd >= 0 && !connect(fd, (struct sockaddr *)&addr, len) &&
+	     send_files(fd, text, strlen(text), &file, file >= 0, MSG_NOSIGNAL) >= 0;
 	if (fd >= 0)
 		close(fd);
 	return ok;

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "qcu-device/base/send_files.h"
 #include "qcu-device/turns/keeper.h"
 
 #define RETRY_MS 200 /* how often a broker that is gone is looked for */
@@ -59,23 +60,6 @@ int turns_connect(const char *folder, const char *gpu)
 		return -1;
 	}
 	return fd;
-}
-
-static bool say_hello(int sock, const struct turns_hello *hello, const int *file)
-{
-	char control[CMSG_SPACE(3 * sizeof(int))] = {0};
-	struct iovec iov = {.iov_base = (void *)(uintptr_t)hello, .iov_len = sizeof(*hello)};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = control,
-			     .msg_controllen = sizeof(control)};
-	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
-
-	cmsg->cmsg_level = SOL_SOCKET;
-	cmsg->cmsg_type = SCM_RIGHTS;
-	cmsg->cmsg_len = CMSG_LEN(3 * sizeof(int));
-	memcpy(CMSG_DATA(cmsg), file, 3 * sizeof(int));
-	return sendmsg(sock, &msg, MSG_NOSIGNAL) == sizeof(*hello);
 }
 
 /* Without a broker nobody gives orders, so everybody may go on. */
@@ -131,7 +115,8 @@ static void find_broker(struct kept_vm *p, unsigned int gpu)
 	p->looks[gpu] = 0;
 	p->hello.gpu = gpu;
 	p->hello.memory = p->gpu[gpu].memory;
-	if (say_hello(sock, &p->hello, p->file))
+	if (send_files(sock, &p->hello, sizeof(p->hello), p->file, 3, MSG_NOSIGNAL) ==
+	    sizeof(p->hello))
 		p->sock[gpu] = sock;
 	else
 		close(sock);

@@ -23,7 +23,7 @@
 #include "qcu-device/turns/broker.h"
 #include "qcu-device/turns/pages.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/unit/send_files.h"
+#include "qcu-device/base/send_files.h"
 
 #define KEEPERS	  6u
 #define FILES	  4u /* one more than belong to a hello */

@@ -15,7 +15,7 @@
 
 #include "qcu-device/moving/handover.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/unit/send_files.h"
+#include "qcu-device/base/send_files.h"
 
 #define SESSIONS 16
 #define HEAD	 4u

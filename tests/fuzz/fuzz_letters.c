@@ -19,7 +19,7 @@
 #include "qcu-device/base/pass.h"
 #include "qcu-device/host/passes.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/unit/send_files.h"
+#include "qcu-device/base/send_files.h"
 
 enum { HONEST = 1, FIRST_BAD, SEATS = 4 };
 

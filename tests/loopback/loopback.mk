@@ -55,7 +55,7 @@ $(B)/tests/loopback/fault_places: NVCC_FLAGS := -lineinfo -gencode arch=compute_
 $(B)/tests/loopback/per_thread: NVCC_FLAGS := --default-stream per-thread
 LOOPBACK_CU_SRCS := $(wildcard tests/loopback/*.cu tests/loopback/*/*.cu)
 $(foreach t,$(LOOPBACK_CU),$(eval $(B)/tests/loopback/$(t): $(filter %/$(t).cu,$(LOOPBACK_CU_SRCS))))
-$(LOOPBACK_CU:%=$(B)/tests/loopback/%): $(B)/tests/loopback/%: tests/loopback/check.h \
+$(LOOPBACK_CU:%=$(B)/tests/loopback/%): $(B)/tests/loopback/%: tests/guest/check.h tests/loopback/check.h \
 		tests/loopback/commands.h $(B)/loopback/libcudart.so.13 | cudart-header
 	@mkdir -p $(@D)
 	$(RUN) $(NVCC_TEST) -I. -cudart shared $(NVCC_FLAGS) -o $@ $(filter %/$*.cu,$^) $(LOOPBACK_LINK) \

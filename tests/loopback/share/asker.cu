@@ -10,14 +10,7 @@
 #include <unistd.h>
 #include <vector>
 
-#define OK(call)                                                             \
-	do {                                                                 \
-		cudaError_t err_ = (call);                                   \
-		if (err_ != cudaSuccess) {                                   \
-			printf("%s: %s\n", #call, cudaGetErrorString(err_)); \
-			exit(1);                                             \
-		}                                                            \
-	} while (0)
+#include "tests/guest/check.h"
 
 __global__ void add_one(int *p)
 {
@@ -46,18 +39,18 @@ int main(int argc, char **argv)
 	char *host;
 	int *p;
 
-	OK(cudaMalloc(&p, 4096));
-	OK(cudaMallocHost(&host, 4096));
+	CHECK(cudaMalloc(&p, 4096));
+	CHECK(cudaMallocHost(&host, 4096));
 	add_one<<<1, 1>>>(p);
-	OK(cudaDeviceSynchronize());
+	CHECK(cudaDeviceSynchronize());
 	while (us() < end) {
 		began = us();
 		add_one<<<1, 1>>>(p);
-		OK(cudaDeviceSynchronize());
+		CHECK(cudaDeviceSynchronize());
 		launches.push_back(us() - began);
 		usleep(25000);
 		began = us();
-		OK(cudaMemcpy(p, host, 4096, cudaMemcpyHostToDevice));
+		CHECK(cudaMemcpy(p, host, 4096, cudaMemcpyHostToDevice));
 		copies.push_back(us() - began);
 		usleep(25000);
 	}

@@ -16,19 +16,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "tests/guest/check.h"
+
 #define PIECE  (1u << 20)
 #define WORDS  (PIECE / 4)
 #define PIECES 4096
 #define BLOCK  256
-
-#define OK(call)                                                             \
-	do {                                                                 \
-		cudaError_t err_ = (call);                                   \
-		if (err_ != cudaSuccess) {                                   \
-			printf("%s: %s\n", #call, cudaGetErrorString(err_)); \
-			exit(1);                                             \
-		}                                                            \
-	} while (0)
 
 /* Every word of a piece is its number plus this. */
 struct piece {
@@ -57,47 +50,50 @@ static bool get_piece(struct piece *p, uint32_t value)
 		p->at = NULL;
 		return false;
 	}
-	OK(err);
+	CHECK(err);
 	p->value = value;
 	for (uint32_t k = 0; k < WORDS; k++)
 		host[k] = value + k;
-	OK(cudaMemcpy(p->at, host, PIECE, cudaMemcpyHostToDevice));
+	CHECK(cudaMemcpy(p->at, host, PIECE, cudaMemcpyHostToDevice));
 	return true;
 }
 
 static void check_piece(const struct piece *p)
 {
-	OK(cudaMemcpy(host, p->at, PIECE, cudaMemcpyDeviceToHost));
+	CHECK(cudaMemcpy(host, p->at, PIECE, cudaMemcpyDeviceToHost));
 	for (uint32_t k = 0; k < WORDS; k++) {
 		if (host[k] != p->value + k) {
-			printf("word %u of %p is %u, not %u\n", k, (void *)p->at, host[k], p->value + k);
+			printf("word %u of %p is %u, not %u\n", k, (void *)p->at, host[k],
+			       p->value + k);
 			exit(1);
 		}
 	}
 }
 
-static void change_piece(struct piece *p, unsigned int how, cudaGraphExec_t graph, uint32_t *scratch)
+static void change_piece(struct piece *p, unsigned int how, cudaGraphExec_t graph,
+			 uint32_t *scratch)
 {
 	if (how == 0) {
 		add_one<<<4, BLOCK>>>(p->at, WORDS / 4 / BLOCK);
 		p->value++;
 	} else if (how == 1) { /* there and back through memory that a graph changes */
-		OK(cudaMemcpyAsync(scratch, p->at, PIECE, cudaMemcpyDeviceToDevice, 0));
-		OK(cudaGraphLaunch(graph, 0));
-		OK(cudaMemcpyAsync(p->at, scratch, PIECE, cudaMemcpyDeviceToDevice, 0));
+		CHECK(cudaMemcpyAsync(scratch, p->at, PIECE, cudaMemcpyDeviceToDevice, 0));
+		CHECK(cudaGraphLaunch(graph, 0));
+		CHECK(cudaMemcpyAsync(p->at, scratch, PIECE, cudaMemcpyDeviceToDevice, 0));
 		p->value++;
 	} else {
 		for (uint32_t k = 0; k < WORDS; k++)
 			host[k] = p->value + 7 + k;
-		OK(cudaMemcpyAsync(p->at, host, PIECE, cudaMemcpyHostToDevice, 0));
+		CHECK(cudaMemcpyAsync(p->at, host, PIECE, cudaMemcpyHostToDevice, 0));
 		p->value += 7;
 	}
-	OK(cudaGetLastError());
+	CHECK(cudaGetLastError());
 }
 
 int main(int argc, char **argv)
 {
-	unsigned int n = argc > 2 ? (unsigned int)atoi(argv[2]) : 0, seed = argc > 4 ? (unsigned int)atoi(argv[4]) : 0;
+	unsigned int n = argc > 2 ? (unsigned int)atoi(argv[2]) : 0,
+		     seed = argc > 4 ? (unsigned int)atoi(argv[4]) : 0;
 	unsigned int pause = argc > 5 ? (unsigned int)atoi(argv[5]) : 0, have = 0;
 	uint64_t steps = argc > 3 ? strtoull(argv[3], NULL, 10) : 0, i;
 	volatile uint64_t *count;
@@ -115,13 +111,13 @@ int main(int argc, char **argv)
 	count = (volatile uint64_t *)mmap(NULL, 32, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (count == MAP_FAILED)
 		return 2;
-	OK(cudaMallocHost(&host, PIECE));
-	OK(cudaMalloc(&scratch, PIECE));
-	OK(cudaStreamCreate(&s));
-	OK(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
+	CHECK(cudaMallocHost(&host, PIECE));
+	CHECK(cudaMalloc(&scratch, PIECE));
+	CHECK(cudaStreamCreate(&s));
+	CHECK(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
 	add_one<<<4, BLOCK, 0, s>>>(scratch, WORDS / 4 / BLOCK);
-	OK(cudaStreamEndCapture(s, &graph));
-	OK(cudaGraphInstantiate(&exec, graph, 0));
+	CHECK(cudaStreamEndCapture(s, &graph));
+	CHECK(cudaGraphInstantiate(&exec, graph, 0));
 	for (; have < n - 1 && get_piece(&piece[have], seed + 1000 * have); have++)
 		;
 	count[2] += have < n - 1;
@@ -135,7 +131,7 @@ int main(int argc, char **argv)
 			count[2] += !get_piece(p, (uint32_t)seed);
 		} else if (how == 3) {
 			check_piece(p);
-			OK(cudaFree(p->at));
+			CHECK(cudaFree(p->at));
 			count[2] += !get_piece(p, (uint32_t)seed);
 		} else {
 			change_piece(p, how, exec, scratch);
@@ -148,10 +144,10 @@ int main(int argc, char **argv)
 	for (unsigned int k = 0; k < have; k++)
 		if (piece[k].at)
 			check_piece(&piece[k]);
-	OK(cudaGraphExecDestroy(exec));
-	OK(cudaGraphDestroy(graph));
-	OK(cudaStreamDestroy(s));
-	printf("%llu steps, %u pieces, %llu allocations failed\n", (unsigned long long)count[0], have,
-	       (unsigned long long)count[2]);
+	CHECK(cudaGraphExecDestroy(exec));
+	CHECK(cudaGraphDestroy(graph));
+	CHECK(cudaStreamDestroy(s));
+	printf("%llu steps, %u pieces, %llu allocations failed\n", (unsigned long long)count[0],
+	       have, (unsigned long long)count[2]);
 	return 0;
 }

@@ -19,16 +19,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define AHEAD 64 /* launches that are under way; the program would like more than it may */
+#include "tests/guest/check.h"
 
-#define OK(call)                                                             \
-	do {                                                                 \
-		cudaError_t err_ = (call);                                   \
-		if (err_ != cudaSuccess) {                                   \
-			printf("%s: %s\n", #call, cudaGetErrorString(err_)); \
-			return 1;                                            \
-		}                                                            \
-	} while (0)
+#define AHEAD 64 /* launches that are under way; the program would like more than it may */
 
 __global__ void take_time(unsigned int ns)
 {
@@ -93,12 +86,12 @@ static int make_graph(void)
 	cudaGraph_t g;
 	int i;
 
-	OK(cudaStreamCreate(&s));
-	OK(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
+	CHECK(cudaStreamCreate(&s));
+	CHECK(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
 	for (i = 0; i < 4; i++)
 		compute<<<1, 32, 0, s>>>(rounds_of(ns / 4), NULL);
-	OK(cudaStreamEndCapture(s, &g));
-	OK(cudaGraphInstantiate(&graph, g, 0));
+	CHECK(cudaStreamEndCapture(s, &g));
+	CHECK(cudaGraphInstantiate(&graph, g, 0));
 	return 0;
 }
 
@@ -112,8 +105,8 @@ static int open_blas(void)
 		return 1;
 	}
 	gemm = (decltype(gemm))dlsym(lib, "cublasSgemm_v2");
-	OK(cudaMalloc(&matrix, 2 * sizeof(float) * ns * ns));
-	OK(cudaMemset(matrix, 0, 2 * sizeof(float) * ns * ns));
+	CHECK(cudaMalloc(&matrix, 2 * sizeof(float) * ns * ns));
+	CHECK(cudaMemset(matrix, 0, 2 * sizeof(float) * ns * ns));
 	return 0;
 }
 
@@ -142,17 +135,17 @@ int main(int argc, char **argv)
 	if ((put == put_graph && make_graph()) || (put == put_gemm && open_blas()))
 		return 1;
 	for (i = 0; i < AHEAD; i++)
-		OK(cudaEventCreateWithFlags(&event[i], cudaEventDisableTiming));
+		CHECK(cudaEventCreateWithFlags(&event[i], cudaEventDisableTiming));
 	for (i = 0; i < launches && !count[1]; i++) {
 		if (i >= AHEAD) {
-			OK(cudaEventSynchronize(event[i % AHEAD]));
+			CHECK(cudaEventSynchronize(event[i % AHEAD]));
 			count[0] = i - AHEAD + 1;
 		}
 		put();
-		OK(cudaGetLastError());
-		OK(cudaEventRecord(event[i % AHEAD]));
+		CHECK(cudaGetLastError());
+		CHECK(cudaEventRecord(event[i % AHEAD]));
 	}
-	OK(cudaDeviceSynchronize());
+	CHECK(cudaDeviceSynchronize());
 	count[0] = i;
 	return 0;
 }

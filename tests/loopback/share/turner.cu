@@ -17,18 +17,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/guest/check.h"
+
 #define PIECES 32
 #define BLOCK  256
 #define MOVE   50e9 /* bytes a second that moves of memory may take */
-
-#define OK(call)                                                             \
-	do {                                                                 \
-		cudaError_t err_ = (call);                                   \
-		if (err_ != cudaSuccess) {                                   \
-			printf("%s: %s\n", #call, cudaGetErrorString(err_)); \
-			exit(1);                                             \
-		}                                                            \
-	} while (0)
 
 /* Numbers in FILE, 64 bits each. */
 enum {
@@ -96,19 +89,19 @@ static void make_pass(void)
 {
 	for (int i = 0; i < PIECES; i++)
 		add_one<<<blocks, BLOCK>>>(piece[i], words, value + i, wrong);
-	OK(cudaGetLastError());
-	OK(cudaDeviceSynchronize());
+	CHECK(cudaGetLastError());
+	CHECK(cudaDeviceSynchronize());
 	value++;
 }
 
 static void fill_memory(void)
 {
 	for (int i = 0; i < PIECES; i++) {
-		OK(cudaMalloc(&piece[i], words * 4));
+		CHECK(cudaMalloc(&piece[i], words * 4));
 		fill<<<blocks, BLOCK>>>(piece[i], words, value + i);
 	}
-	OK(cudaGetLastError());
-	OK(cudaDeviceSynchronize());
+	CHECK(cudaGetLastError());
+	CHECK(cudaDeviceSynchronize());
 }
 
 /* Returns how many passes fit into a turn. */
@@ -130,12 +123,12 @@ static void hold_memory(uint64_t but)
 	size_t free_bytes, total, some = 1 << 30;
 	void *p;
 
-	OK(cudaFree(0));
-	OK(cudaMemGetInfo(&free_bytes, &total));
+	CHECK(cudaFree(0));
+	CHECK(cudaMemGetInfo(&free_bytes, &total));
 	for (; free_bytes > but; free_bytes -= some) {
 		if (some > free_bytes - but)
 			some = free_bytes - but;
-		OK(cudaMalloc(&p, some));
+		CHECK(cudaMalloc(&p, some));
 	}
 	set_number(HELD, 1);
 	for (;;)
@@ -173,14 +166,14 @@ int main(int argc, char **argv)
 		return 2;
 	turns = (unsigned int)atoi(argv[6]);
 	words = bytes / PIECES / 4;
-	OK(cudaGetDeviceProperties(&prop, 0));
+	CHECK(cudaGetDeviceProperties(&prop, 0));
 	blocks = prop.multiProcessorCount * 8;
-	OK(cudaMalloc(&wrong, sizeof(*wrong)));
-	OK(cudaMemset(wrong, 0, sizeof(*wrong)));
+	CHECK(cudaMalloc(&wrong, sizeof(*wrong)));
+	CHECK(cudaMemset(wrong, 0, sizeof(*wrong)));
 	/* Code that is loaded takes memory. */
 	fill<<<1, 1>>>((uint32_t *)wrong, 0, 0);
 	add_one<<<1, 1>>>((uint32_t *)wrong, 0, 0, wrong);
-	OK(cudaDeviceSynchronize());
+	CHECK(cudaDeviceSynchronize());
 	set_number(READY + who, 1);
 	wait_for_number(GO, 1);
 	value = 1000 * who;
@@ -199,7 +192,7 @@ int main(int argc, char **argv)
 		}
 		set_number(TURN, 2 * k + who + 1);
 	}
-	OK(cudaMemcpy(&bad, wrong, sizeof(bad), cudaMemcpyDeviceToHost));
+	CHECK(cudaMemcpy(&bad, wrong, sizeof(bad), cudaMemcpyDeviceToHost));
 	printf("program %u: %u turns of %u passes, %llu words were wrong\n", who, turns, passes,
 	       bad);
 	if (!who && turns > 3)

@@ -20,7 +20,7 @@
 #include "qcu-device/backend/pass.h"
 #include "qcu-device/base/pass.h"
 #include "qcu-device/host/passes.h"
-#include "tests/unit/send_files.h"
+#include "qcu-device/base/send_files.h"
 
 /* The seats of this process, which offers and takes; of another one; and of one that is broken. */
 enum { OWN = 1, ANOTHER = 2, BROKEN = 3, SEATS };

@@ -19,7 +19,7 @@
 #include <cmocka.h>
 
 #include "qcu-device/moving/handover.h"
-#include "tests/unit/send_files.h"
+#include "qcu-device/base/send_files.h"
 
 #define SESSIONS 4
 #define STRANGER 65534

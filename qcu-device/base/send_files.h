@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A message with files, for tests that send what no good program would. */
-#ifndef TESTS_SEND_FILES_H
-#define TESTS_SEND_FILES_H
+/* A message on a Unix socket, with files. */
+#ifndef QCU_SEND_FILES_H
+#define QCU_SEND_FILES_H
 
 #include <stdint.h>
 #include <string.h>
