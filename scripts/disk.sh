@@ -13,6 +13,7 @@ check_disk() {
 		[ -z "$print" ] || die "--print belongs to --disk (try --help)"
 		[ -z "$save" ] || die "--save belongs to --disk (try --help)"
 		[ -z "$restore" ] || die "--restore belongs to --disk (try --help)"
+		[ -z "$clone" ] || die "--clone belongs to --disk (try --help)"
 		return 0
 	fi
 	[ "$mode" = vm ] || die "--disk belongs to the vm command (try --help)"
@@ -23,7 +24,7 @@ check_disk() {
 	[ ${#module_args[@]} -eq 0 ] || die "--chunk and --module-arg do not go with --disk: the guest loads its own module"
 	[ ${#args[@]} -eq 0 ] || die "--disk takes no program: ${args[0]} (try --help)"
 	[[ -f $disk || -b $disk ]] || die "--disk $disk: no such file"
-	[[ -r $disk && -w $disk ]] || die "--disk $disk: cannot be read and written"
+	[[ -r $disk && (-n $clone || -w $disk) ]] || die "--disk $disk: cannot be read${clone:- and written}"
 	[[ -z $seed || -f $seed && -r $seed ]] || die "--seed $seed: no such file"
 	[[ -z $packages || -d $packages ]] || die "--packages $packages: no such folder"
 	[ -z "$packages" ] || compgen -G "$packages/*.deb" >/dev/null ||
@@ -37,17 +38,20 @@ check_disk() {
 
 # A VM that was saved goes on only with the disk as it was then.
 check_saved() {
-	[ -z "$save" ] || [ -z "$restore" ] || die "--save does not go with --restore: it saves a VM that runs"
-	[ -z "$save$restore" ] || [ -z "$print" ] || die "--print does not go with --save and --restore"
+	local from=${restore:-$clone} option=--restore
+	[ -z "$restore" ] || [ -z "$clone" ] || die "--clone does not go with --restore: the clone's disk is one of its own"
+	[ -z "$save" ] || [ -z "$from" ] || die "--save does not go with --restore and --clone: it saves a VM that runs"
+	[ -z "$save$from" ] || [ -z "$print" ] || die "--print does not go with --save, --restore and --clone"
 	if [ -n "$save" ]; then
 		[ ! -e "$save" ] || die "--save $save: it is there already"
 		[ -d "$(dirname "$save")" ] || die "--save $save: no such folder"
 	fi
-	[ -n "$restore" ] || return 0
-	[[ -f $restore && -r $restore ]] || die "--restore $restore: no such file"
-	[ "$(head -c 4 "$restore")" = QEVM ] || die "--restore $restore: this is not a VM that was saved"
-	[ ! "$disk" -nt "$restore" ] ||
-		die "--restore $restore: $disk was written after the VM was saved, so its memory and its disk do not fit each other"
+	[ -n "$from" ] || return 0
+	[ -z "$clone" ] || option=--clone
+	[[ -f $from && -r $from ]] || die "$option $from: no such file"
+	[ "$(head -c 4 "$from")" = QEVM ] || die "$option $from: this is not a VM that was saved"
+	[ ! "$disk" -nt "$from" ] ||
+		die "$option $from: $disk was written after the VM was saved, so its memory and its disk do not fit each other"
 }
 
 # number FILE OFFSET BYTES: a number of an image's header.
@@ -59,7 +63,7 @@ number() {
 look_at_disk() {
 	local file=$1 offset size next depth=0
 	format=$(format_of "$file")
-	disk_files=(--write "$file")
+	disk_files=("$([ -n "$clone" ] && echo --read || echo --write)" "$file")
 	while [ "$(format_of "$file")" = qcow2 ]; do
 		offset=$(number "$file" 8 8) size=$(number "$file" 16 4)
 		[ "${offset:-0}" -gt 0 ] && [ "${size:-0}" -gt 0 ] && [ "$size" -lt 1024 ] || break
@@ -90,8 +94,8 @@ disk_args() {
 	q=("$qemu" -nodefaults -no-user-config
 		-machine q35,memory-backend=ram
 		-object "memory-backend-memfd,id=ram,size=${mem_mb}M,share=on" -m "${mem_mb}M" -smp "$cpus"
-		-drive "file=$(comma "$disk"),format=$format,if=none,id=disk" -device virtio-blk-pci,drive=disk,bootindex=1
-		-device virtio-rng-pci)
+		-drive "file=$(comma "$disk"),format=$format,if=none,id=disk${clone:+,snapshot=on}" -device virtio-blk-pci,drive=disk,bootindex=1
+		-device virtio-rng-pci -device vmgenid,guid=auto) # so that a guest that goes on makes its random numbers anew
 	display_args
 	vulkan_args
 	if [ "$accel" = kvm ]; then
@@ -142,7 +146,7 @@ print_disk() {
 }
 
 run_disk() {
-	local code=0 serial=stdio,id=console,signal=off in saved
+	local code=0 serial=stdio,id=console,signal=off in saved from=${restore:-$clone}
 	hush
 	at_exit stop_all
 	at_exit cook
@@ -158,12 +162,19 @@ run_disk() {
 		note "the VM's console; Ctrl-A X switches it off"
 	fi
 	q+=(-chardev "$serial" -serial chardev:console)
-	# For --save, which looks for the folder with the name of the disk.
-	mkfifo "$tmp"/save.{in,out}
-	q+=(-chardev "pipe,id=save,path=$(comma "$tmp/save")" -mon chardev=save,mode=control)
-	printf '%s\n' "$disk" >"$tmp/disk"
-	if [ -n "$restore" ]; then
-		exec {saved}<"$restore"
+	if [ -z "$clone" ]; then
+		# For --save, which looks for the folder with the name of the disk.
+		mkfifo "$tmp"/save.{in,out}
+		q+=(-chardev "pipe,id=save,path=$(comma "$tmp/save")" -mon chardev=save,mode=control)
+		printf '%s\n' "$disk" >"$tmp/disk"
+	else
+		# QEMU keeps there what the VM writes on its disk.
+		mkdir "$tmp/clone"
+		disk_files+=(--share "$tmp/clone")
+		export TMPDIR=$tmp/clone
+	fi
+	if [ -n "$from" ]; then
+		exec {saved}<"$from"
 		q+=(-add-fd "fd=$saved,set=78" -incoming file:/dev/fdset/78)
 	fi
 	[ ! -t 0 ] || q+=(-mon chardev=console)

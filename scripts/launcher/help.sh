@@ -18,6 +18,8 @@ options() {
 		  --save FILE         with --disk: save the VM that runs with this disk, and end it
 		  --restore FILE      with --disk: go on with the VM that was saved there; all other options
 		                      must be those of the VM
+		  --clone FILE        the same, any number of times at once: what the VM writes on its disk is lost
+		                      in the end
 		  --print             with --disk: print QEMU's arguments, and start nothing
 		  --root DIR          run, shell: the program's root is DIR, and what is installed there runs with
 		                      its own libraries; what it writes there is lost in the end
@@ -102,7 +104,7 @@ usage() {
 	vm)
 		cat <<-EOF
 			usage: $qcu vm [options] --script FILE [--with FILE]... [ARG...]
-			       $qcu vm [options] --disk IMAGE [--seed IMAGE] [--print] [--save FILE|--restore FILE]
+			       $qcu vm [options] --disk IMAGE [--seed IMAGE] [--print] [--save FILE|--restore FILE|--clone FILE]
 
 			Runs a shell script in a small guest, or boots a disk of yours. Each --with FILE lies in
 			/qcu/bin (on PATH).

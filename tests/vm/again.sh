@@ -6,12 +6,12 @@
 # nothing of scripts/qcu, and so it boots in any VM. Sourced after lib.sh.
 
 # again_and_again_initrd GUEST FILE [PROGRAM...]: makes its initramfs, of what scripts/build-guest has made. The
-# program is vector_add, or those named here, which use Vulkan, too. The kernel must get the argument
+# program is vector_add, or those named here. Those of build/vulkan use Vulkan, too. The kernel must get the argument
 # rdinit=/qcu/again.
 again_and_again_initrd() {
 	local stage=$tmp/stage lib base=$1 out=$2 vulkan=()
 	shift 2
-	[ $# -eq 0 ] || vulkan=(/usr/lib/x86_64-linux-gnu/lib{vulkan_virtio.so,vulkan.so.1})
+	[[ "$*" != */vulkan/* ]] || vulkan=(/usr/lib/x86_64-linux-gnu/lib{vulkan_virtio.so,vulkan.so.1})
 	[ $# -gt 0 ] || set -- "$guest/vector_add"
 	mkdir -p "$stage/qcu/bin" "$stage/qcu/lib"
 	cp "$@" "$stage/qcu/bin/"

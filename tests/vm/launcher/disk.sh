@@ -77,6 +77,8 @@ expect_host save-there 2 'is there already' "${vm[@]}" --disk "$disk" --save "$d
 expect_host save-nowhere 2 'no such folder' "${vm[@]}" --disk "$disk" --save "$tmp/none/x"
 expect_host save-nothing 125 'no VM with this disk runs' "${vm[@]}" --disk "$disk" --save "$tmp/x"
 expect_host restore-nothing 2 'no such file' "${vm[@]}" --disk "$disk" --restore "$tmp/none"
+expect_host clone-nothing 2 'no such file' "${vm[@]}" --disk "$disk" --clone "$tmp/none"
+expect_host clone-and-restore 2 'clone does not go with --restore' "${vm[@]}" --disk "$disk" --clone "$disk" --restore "$disk"
 expect_host restore-no-vm 2 'not a VM that was saved' "${vm[@]}" --disk "$disk" --restore "$disk"
 expect_host neither 2 'needs --script FILE or --disk IMAGE' "${vm[@]}"
 expect_host no-seed 2 'no such file' "${vm[@]}" --disk "$disk" --seed "$tmp/none"
@@ -160,12 +162,33 @@ mkdir "$tmp/small" && mount -t tmpfs -o size=1M small "$tmp/small" 2>/dev/null &
 }
 expect_host saves 0 ended bash -c "${vm[*]} --disk '$disk' --save '$tmp/saved,vm' && tail --pid=$vm_pid -f /dev/null && echo ended"
 exec {typing}>&-
+# Two at once, and the disk stays as it is.
+wrong=
+for n in 1 2; do
+	mkfifo "$tmp/typed.$n"
+	"${vm[@]}" --disk "$disk" --gpu soft --mem 256M --clone "$tmp/saved,vm" <"$tmp/typed.$n" >"$tmp/console.$n" 2>&1 &
+	clone[n]=$!
+	exec {to}>"$tmp/typed.$n"
+	typing_to[n]=$to
+done
+for n in 1 2; do
+	# What comes before a VM has been loaded is lost.
+	while kill -0 "${clone[n]}" 2>/dev/null; do
+		printf q >&"${typing_to[n]}" 2>/dev/null
+		sleep 0.2
+	done
+	wait "${clone[n]}" || wrong+=" clone $n ended with $?."
+	to=${typing_to[n]}
+	exec {to}>&-
+done
+if [ -n "$wrong" ]; then echo "@FAIL cloned$wrong"; else echo '@ok cloned'; fi
 started --restore "$tmp/saved,vm"
 printf lo-q >&"$typing" # what comes before the VM has been loaded is lost
 expect_host ends-when-restored 0 ended bash -c "tail --pid=$vm_pid -f /dev/null && echo ended"
 exec {typing}>&-
 expect_host goes-on 0 'q$' cat "$tmp/console"
 touch "$disk"
+expect_host cloned-too-late 2 'was written after the VM was saved' "${vm[@]}" --disk "$disk" --clone "$tmp/saved,vm"
 expect_host restored-too-late 2 'was written after the VM was saved' "${vm[@]}" --disk "$disk" --restore "$tmp/saved,vm"
 
 cat >"$tmp/console.py" <<'END'
@@ -216,6 +239,42 @@ else
 	tail -n 20 "$tmp/console"
 	echo "@FAIL program-runs $seen, the launcher ended with $rc"
 fi
+
+# ---- a VM with a program that is at work, cloned ----
+
+printf '#!/bin/sh\nexec long_work 1000000 0 >/dev/ttyS0 2>&1\n' >"$tmp/warm"
+chmod +x "$tmp/warm"
+again_and_again_initrd "$guest_dir" "$tmp/initrd" "$guest/long_work" "$tmp/warm"
+machine=(--qemu-arg -kernel --qemu-arg "$guest_dir/vmlinux" --qemu-arg -initrd --qemu-arg "$tmp/initrd" --qemu-arg -append --qemu-arg
+	"console=ttyS0 quiet loglevel=5 panic=-1 tsc=reliable no_timer_check lpj=4000000 mitigations=off rdinit=/qcu/again")
+started "${machine[@]}"
+shown 'step 5:'
+expect_host saves-a-program 0 ended bash -c "${vm[*]} --disk '$disk' --save '$tmp/warm.vm' && tail --pid=$vm_pid -f /dev/null && echo ended"
+kill $vm_pid 2>/dev/null
+wait $vm_pid
+exec {typing}>&-
+wrong=
+for n in 1 2 3; do
+	"${vm[@]}" --disk "$disk" --gpu soft --mem 256M "${machine[@]}" --clone "$tmp/warm.vm" </dev/null >"$tmp/console.$n" 2>&1 &
+	clone[n]=$!
+done
+for n in 1 2 3; do
+	until [ "$(grep -c '^step .*texture [0-9]*.$' "$tmp/console.$n")" -ge 5 ]; do
+		kill -0 "${clone[n]}" 2>/dev/null || break
+		sleep 0.2
+	done
+	kill -TERM "${clone[n]}" 2>/dev/null
+	wait "${clone[n]}"
+	# The first line may have begun before.
+	grep '^step .*texture [0-9]*.$' "$tmp/console.$n" | sed -n 2,5p >"$tmp/steps.$n"
+	# Each goes on where it was saved, and says what the others say.
+	[ "$(wc -l <"$tmp/steps.$n")" -eq 4 ] && ! grep -q 'step 0:' "$tmp/steps.$n" && cmp "$tmp/steps.1" "$tmp/steps.$n" || {
+		wrong+=" clone $n."
+		tail -n 5 "$tmp/console.$n"
+	}
+done
+if [ -n "$wrong" ]; then echo "@FAIL clones-of-a-program$wrong"; else echo '@ok clones-of-a-program'; fi
+
 # A process that has been ended may still be there for a moment.
 for ((i = 0; i < 300 * slow; i++)); do
 	left=$(pgrep -a -f "$disk") || break
