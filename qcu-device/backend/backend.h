@@ -25,7 +25,7 @@
 #include "include/qcucmd.h"
 #include "include/qcuerror.h"
 
-#define BE_ABI 20u
+#define BE_ABI 21u
 
 #define BE_IPC_BYTES 72
 

@@ -376,8 +376,8 @@ BE_OP(fault_read, struct be *be, void *buf, size_t max, size_t *got)
  * - module_vars: where the module's variables are. Writes at most max; returns how many there
  * are. With be_ops.vars_by_name, names has those that the image shows; else it is NULL.
  * - module_settle: makes those variables of a module that were wanted and are not made yet.
- * - event_age: how long ago the event was recorded, or (set) when it was to have been. The event's
- *   work is done. QCU_ERR_NotReady: it was never recorded.
+ * - event_age: how long before `at` (spin_clock()) the event was recorded, or (set) was to have
+ *   been. The event's work is done. QCU_ERR_NotReady: it was never recorded.
  * - print_write: text that print_read, or assert_read, will return.
  */
 BE_OP_OF(const char *, unsaved, struct be *be, bool *busy)
@@ -387,7 +387,7 @@ BE_CUDA_OP(bool, mem_block, struct be *be, uint64_t addr, struct be_wanted *bloc
 BE_OP_OF(size_t, module_vars, struct be *be, struct be_module *m, const struct image_names *names,
 	 struct be_wanted *wanted, size_t max)
 BE_OP_OF(int, module_settle, struct be *be, struct be_module *m, const struct image_names *names)
-BE_OP_OF(int, event_age, struct be *be, struct be_event *e, bool set, uint64_t *ns)
+BE_OP_OF(int, event_age, struct be *be, struct be_event *e, bool set, uint64_t at, uint64_t *ns)
 BE_OP_OF(void, print_write, struct be *be, bool assertion, const char *text, size_t len)
 
 #undef BE_OP

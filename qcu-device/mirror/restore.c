@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qcu-device/base/spin.h"
 #include "qcu-device/libs/libs.h"
 #include "qcu-device/mirror/dispatch.h"
 #include "qcu-device/mirror/keeping.h"
@@ -33,6 +34,7 @@ struct restoring {
 	struct qcu_seg seg;
 	struct mir_restore data;
 	uint64_t number; /* of the entry */
+	uint64_t at;	 /* the moment that events are older than */
 	struct loaded {
 		uint64_t first; /* the lowest address of a variable, or UINT64_MAX */
 		uint32_t id;
@@ -184,7 +186,7 @@ static bool set_age(struct restoring *r, const struct archive_entry *e)
 {
 	struct handle *h = handles_get(&r->m->handles, HANDLE_EVENT, e->cmd.event_record.event);
 	uint64_t age = e->age;
-	int rc = h ? r->m->cfg.ops->event_age(r->m->be, h->event, true, &age)
+	int rc = h ? r->m->cfg.ops->event_age(r->m->be, h->event, true, r->at, &age)
 		   : (int)QCU_ERR_InvalidResourceHandle;
 
 	handles_put(&r->m->handles, h);
@@ -375,6 +377,7 @@ static bool restore_archive(struct mirror *m, int fd, bool unsummed, char *why, 
 			      .from = {.fd = fd, .unsummed = unsummed},
 			      .why = why,
 			      .size = size,
+			      .at = spin_clock(),
 			      .lock = PTHREAD_MUTEX_INITIALIZER,
 			      .answered = PTHREAD_COND_INITIALIZER};
 	const struct be_ops *ops = m->cfg.ops;

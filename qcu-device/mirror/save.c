@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "qcu-device/base/spin.h"
 #include "qcu-device/libs/libs.h"
 #include "qcu-device/mirror/keeping.h"
 #include "qcu-device/mirror/save.h"
@@ -36,6 +37,7 @@ struct saving {
 	uint8_t *buffer[2]; /* ARCHIVE_PIECE bytes each */
 	bool registered;
 	bool passes; /* what is in the way may end soon */
+	uint64_t at; /* the moment that events are older than */
 };
 
 static bool refuse_saving(struct saving *s, const char *fmt, ...)
@@ -548,7 +550,7 @@ static bool write_event(struct saving *s, uint32_t id, const struct handle *h)
 {
 	struct archive_entry e = {.what = ARCHIVE_RECORDED};
 
-	if (s->m->cfg.ops->event_age(s->m->be, h->event, false, &e.age))
+	if (s->m->cfg.ops->event_age(s->m->be, h->event, false, s->at, &e.age))
 		return true;
 	e.cmd.op = QCU_OP_EVENT_RECORD;
 	e.cmd.device = (uint8_t)h->device;
@@ -697,6 +699,7 @@ bool mir_save(struct mirror *m, int fd, unsigned int wait_ms, char *why, size_t 
 	if (!open_buffers(&s))
 		return false;
 	mir_watches_end(m);
+	s.at = spin_clock();
 	ok = write_head(&s) && write_records(&s, BIT(KEPT_MAP)) && write_pinned(&s) &&
 	     write_records(&s, BIT(KEPT_PAGE) | BIT(KEPT_SETTING)) && write_places(&s) &&
 	     write_records(&s, BIT(HANDLE_MODULE)) && write_records(&s, FIRST_KINDS) &&

@@ -9,6 +9,7 @@
 
 #include "qcu-device/backend/cuda/be_cuda.h"
 #include "qcu-device/backend/image.h"
+#include "qcu-device/base/spin.h"
 
 static const char *memory_unsaved(struct be *be)
 {
@@ -208,17 +209,20 @@ static int measure_age(struct be *be, const struct be_event *e, uint64_t *ns)
 }
 
 /* CUDA does not say whether an event without times was recorded, and nothing depends on it. */
-int cu_event_age(struct be *be, struct be_event *e, bool set, uint64_t *ns)
+int cu_event_age(struct be *be, struct be_event *e, bool set, uint64_t at, uint64_t *ns)
 {
 	int ret = cu_event_use(be, e);
+	uint64_t since;
 
 	if (ret)
 		return QCU_ERR_NotReady;
 	if (set) {
-		atomic_store(&e->late, *ns);
+		atomic_store(&e->late, *ns + (spin_clock() - at));
 		return QCU_ERR_Success;
 	}
 	ret = measure_age(be, e, ns);
+	since = spin_clock() - at;
+	*ns = *ns > since ? *ns - since : 0;
 	*ns += atomic_load(&e->late);
 	return ret == QCU_ERR_InvalidResourceHandle ? (int)QCU_ERR_NotReady : ret;
 }

@@ -470,15 +470,7 @@ out:
 	return err;
 }
 
-static uint64_t clock_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-int soft_event_age(struct be *be, struct be_event *e, bool set, uint64_t *ns)
+int soft_event_age(struct be *be, struct be_event *e, bool set, uint64_t at, uint64_t *ns)
 {
 	int err = QCU_ERR_NotReady;
 
@@ -486,9 +478,9 @@ int soft_event_age(struct be *be, struct be_event *e, bool set, uint64_t *ns)
 	if (e->mark && soft_ticket_done(&e->mark->at)) {
 		err = QCU_ERR_Success;
 		if (set)
-			e->mark->ns = clock_ns() - *ns;
+			e->mark->ns = at - *ns;
 		else
-			*ns = clock_ns() - e->mark->ns;
+			*ns = at > e->mark->ns ? at - e->mark->ns : 0;
 	}
 	pthread_mutex_unlock(&be->lock);
 	return err;

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "qcu-device/backend/image.h"
+#include "qcu-device/base/spin.h"
 #include "tests/unit/device/cuda/cuda_stand_in.h"
 
 #define KIB   (1ull << 10)
@@ -376,21 +377,23 @@ static void events_keep_their_ages(void **state)
 {
 	float recorded = 100;
 	struct be_event e = {.e = (cudaEvent_t)&recorded, .dev = DEV}, gone = {.life = 1};
-	uint64_t ns = 0;
+	uint64_t ns = 0, at = spin_clock();
 
 	(void)state;
 	cuda.ms = 350;
-	assert_int_equal(cu_event_age(&be, &e, false, &ns), 0);
-	assert_int_equal(ns, 250000000);
+	assert_int_equal(cu_event_age(&be, &e, false, at, &ns), 0);
+	assert_in_range(ns, 250000000 - (spin_clock() - at), 250000000);
 	/* In another process it is recorded anew. */
 	recorded = 1000;
 	cuda.ms = 1001;
-	assert_int_equal(cu_event_age(&be, &e, true, &ns), 0);
-	assert_int_equal(cu_event_age(&be, &e, false, &ns), 0);
-	assert_int_equal(ns, 251000000);
+	ns = 250000000;
+	at = spin_clock();
+	assert_int_equal(cu_event_age(&be, &e, true, at, &ns), 0);
+	assert_int_equal(cu_event_age(&be, &e, false, at, &ns), 0);
+	assert_in_range(ns, 251000000 - (spin_clock() - at), 251000000 + (spin_clock() - at));
 	recorded = -1;
-	assert_int_equal(cu_event_age(&be, &e, false, &ns), QCU_ERR_NotReady);
-	assert_int_equal(cu_event_age(&be, &gone, false, &ns), QCU_ERR_NotReady);
+	assert_int_equal(cu_event_age(&be, &e, false, at, &ns), QCU_ERR_NotReady);
+	assert_int_equal(cu_event_age(&be, &gone, false, at, &ns), QCU_ERR_NotReady);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
