@@ -50,8 +50,8 @@ refused 2 'vm needs --script' vm
 refused 2 '--script ./gone' vm --script ./gone
 refused 2 'belongs to the vm command' run --script data /bin/true
 refused 127 './gone: no such file' run ./gone
-refused 127 'no-such-command-here: command not found$' run no-such-command-here
-refused 127 'command not found; the file in this folder is ./data$' run data
+refused 127 'no-such-command-here: command not found' run no-such-command-here
+refused 127 'command not found; the file in this folder is ./data' run data
 refused 126 'not an executable file' run ./data
 refused 126 'not an executable file' run /tmp
 refused 126 'not an executable file' run .
