@@ -312,16 +312,21 @@ uint64_t image_elf_memory(const void *image, size_t len)
 	return sum;
 }
 
-/* The prefixes of the sections in which variables lie. */
-static bool has_variables(const char *section)
+/* Do variables lie in this section? The image has been checked; a section of no type may have any
+ * name. */
+static bool has_variables(const struct elf *elf, unsigned int index)
 {
-	return !strncmp(section, ".nv.global", 10) || !strcmp(section, ".nv.constant3");
+	const Elf64_Shdr names = section(elf, elf->names), s = section(elf, index);
+	const char *name = (const char *)elf->p + names.sh_offset + s.sh_name;
+
+	return s.sh_type != SHT_NULL && names.sh_size &&
+	       (!strncmp(name, ".nv.global", 10) || !strcmp(name, ".nv.constant3"));
 }
 
 void image_elf_names(const void *image, size_t len, struct image_names *names)
 {
 	struct elf elf = {.p = image, .len = len};
-	Elf64_Shdr sections, strings, s;
+	Elf64_Shdr strings, s;
 	uint64_t i, at;
 	Elf64_Sym sym;
 	const char *name;
@@ -329,7 +334,6 @@ void image_elf_names(const void *image, size_t len, struct image_names *names)
 	if (image_elf_fault(image, len) || head_fault(&elf) || count_sections(&elf) ||
 	    !elf.sections)
 		return;
-	sections = section(&elf, elf.names);
 	for (i = 1; i < elf.sections; i++) {
 		s = section(&elf, i);
 		if (s.sh_type != SHT_SYMTAB)
@@ -341,9 +345,7 @@ void image_elf_names(const void *image, size_t len, struct image_names *names)
 			if (!strcmp(name, "malloc"))
 				names->mallocs = true;
 			if (ELF64_ST_TYPE(sym.st_info) == STT_OBJECT &&
-			    sym.st_shndx < elf.sections &&
-			    has_variables((const char *)elf.p + sections.sh_offset +
-					  section(&elf, sym.st_shndx).sh_name))
+			    sym.st_shndx < elf.sections && has_variables(&elf, sym.st_shndx))
 				image_names_add(names, name, strlen(name));
 		}
 	}

@@ -2,7 +2,7 @@
 /*
  * Fuzzes the check of an image that comes before the backend (image.c): fat binaries and what is
  * unpacked from them, machine code, PTX. If the check accepts an image, the software GPU must not
- * find it damaged.
+ * find it damaged. The names of its variables are looked for in any image.
  */
 #include <elf.h>
 #include <stdlib.h>
@@ -15,6 +15,7 @@
 
 FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	struct image_names names;
 	struct soft_units units;
 	const char *why = NULL;
 	char said[128] = "";
@@ -22,6 +23,9 @@ FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!rc != !why || (rc && rc != QCU_ERR_InvalidKernelImage))
 		abort();
+	if (image_names(data, size, &names) != rc)
+		abort();
+	image_names_free(&names);
 	if (rc)
 		return 0;
 	if (!soft_fatbin_read(data, size, 90, &units, said, sizeof(said)))

@@ -125,7 +125,7 @@ expect_host() {
 	local name=$1 want=$2 pattern=$3 rc start us
 	shift 3
 	start=${EPOCHREALTIME/./}
-	timeout -k 5 "$((${host_limit:-60} * slow))" "$@" >"$tmp/out" 2>&1 </dev/null
+	timeout -k 5 "$((${host_limit:-300} * slow))" "$@" >"$tmp/out" 2>&1 </dev/null
 	rc=$?
 	us=$((${EPOCHREALTIME/./} - start))
 	cat "$tmp/out"
