@@ -223,7 +223,7 @@ def forged():
                       left=rng.getrandbits(64), ask=rng.getrandbits(32), number=rng.choice((0, 1, 2**32 - 1)))
             raw.ring()
         expect('a program ended', a.process.poll() is None and b.process.poll() is None)
-        return a.numbers()[0] > first[0] + 100 and b.numbers()[0] > first[1] + 100
+        return a.numbers()[0] > first[0] + 25 and b.numbers()[0] > first[1] + 25
 
     until('the honest go on', noise)
     for raw in raws:
