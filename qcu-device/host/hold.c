@@ -7,7 +7,6 @@
 #define _GNU_SOURCE /* memfd_create */
 #include <errno.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,24 +15,13 @@
 
 #include "qcu-device/base/complain.h"
 #include "qcu-device/host/vhost.h"
+#include "qcu-device/moving/refuse.h"
 
 /* How long a mirror may take to answer: more than it may wait itself, and more than work takes. */
 #define ANSWER_MS   60000
 #define TRANSFER_MS 600000
 /* How long the other side of a pipe may do nothing. */
 #define PIPE_MS 60000
-
-static bool refuse_moving(char *why, size_t size, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-static bool refuse_moving(char *why, size_t size, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why, size, fmt, ap);
-	va_end(ap);
-	return false;
-}
 
 static bool refuse_session(const struct session *s, const char *text, char *why, size_t size)
 {

@@ -2,7 +2,6 @@
 /* The socket between an old and a new qcu-device, and the check of its words. See handover.h. */
 #define _GNU_SOURCE /* struct ucred, accept4 */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 #include "include/qcucmd.h"
 #include "qcu-device/base/send_files.h"
 #include "qcu-device/moving/handover.h"
+#include "qcu-device/moving/refuse.h"
 
 void handover_make(struct handover_word *w, enum handover_what what, unsigned int sessions)
 {
@@ -33,17 +33,6 @@ void handover_make_no(struct handover_word *w, const char *why)
 	snprintf(w->why, sizeof(w->why), "%s", why);
 }
 
-static bool __attribute__((format(printf, 3, 4)))
-refuse_word(char *why, size_t size, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why, size, fmt, ap);
-	va_end(ap);
-	return false;
-}
-
 static bool refuse_with_its_reason(const struct handover_word *w, char *why, size_t size)
 {
 	size_t i;
@@ -59,33 +48,33 @@ bool handover_fits(const struct handover_word *w, enum handover_what what, unsig
 		   char *why, size_t size)
 {
 	if (w->magic != HANDOVER_MAGIC)
-		return refuse_word(why, size, "the other process is not a qcu-device");
+		return refuse_moving(why, size, "the other process is not a qcu-device");
 	if (w->version != HANDOVER_VERSION)
-		return refuse_word(why, size,
-				   "the other qcu-device is of another release: it hands over by "
-				   "version %u, and this one by %u",
-				   w->version, HANDOVER_VERSION);
+		return refuse_moving(why, size,
+				     "the other qcu-device is of another release: it hands over by "
+				     "version %u, and this one by %u",
+				     w->version, HANDOVER_VERSION);
 	if (w->what == HANDOVER_NO)
 		return refuse_with_its_reason(w, why, size);
 	if (w->what != what)
-		return refuse_word(why, size, "the other qcu-device says something else (%u)",
-				   w->what);
+		return refuse_moving(why, size, "the other qcu-device says something else (%u)",
+				     w->what);
 	if (w->wire_version != QCU_WIRE_VERSION)
-		return refuse_word(why, size,
-				   "the other qcu-device is of another release: its wire version "
-				   "is %u, and this one's %u",
-				   w->wire_version, QCU_WIRE_VERSION);
+		return refuse_moving(why, size,
+				     "the other qcu-device is of another release: its wire version "
+				     "is %u, and this one's %u",
+				     w->wire_version, QCU_WIRE_VERSION);
 	if (w->sessions != sessions)
-		return refuse_word(why, size,
-				   "the other qcu-device can have %u sessions, and this one %u: "
-				   "use the same --sessions",
-				   w->sessions, sessions);
+		return refuse_moving(why, size,
+				     "the other qcu-device can have %u sessions, and this one %u: "
+				     "use the same --sessions",
+				     w->sessions, sessions);
 	if (w->window_base != QCU_WINDOW_BASE || w->window_size != QCU_WINDOW_SIZE)
-		return refuse_word(why, size, "the window of its programs lies elsewhere");
+		return refuse_moving(why, size, "the window of its programs lies elsewhere");
 	if (w->has_vm > (what == HANDOVER_GREETING) || w->asked > (what == HANDOVER_VM) ||
 	    w->messages > (what == HANDOVER_VM ? HANDOVER_MESSAGES : 0) || w->rsvd[0] ||
 	    w->rsvd[1] || w->rsvd[2] || *w->why)
-		return refuse_word(why, size, "the other qcu-device says what makes no sense");
+		return refuse_moving(why, size, "the other qcu-device says what makes no sense");
 	return true;
 }
 
@@ -172,10 +161,10 @@ int handover_connect(const char *path, char *why, size_t size)
 
 	if (sock < 0 || !make_address(&addr, path) ||
 	    connect(sock, (struct sockaddr *)&addr, sizeof(addr))) {
-		refuse_word(why, size, "no qcu-device hands its VM over at %s: %s", path,
-			    strerror(errno));
+		refuse_moving(why, size, "no qcu-device hands its VM over at %s: %s", path,
+			      strerror(errno));
 	} else if (!read_user(sock, &maker) || (maker && maker != geteuid())) {
-		refuse_word(why, size, "%s belongs to another user", path);
+		refuse_moving(why, size, "%s belongs to another user", path);
 	} else {
 		set_limits_of_time(sock);
 		return sock;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The state of a device, written and checked. See state.h. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "include/qcucmd.h"
+#include "qcu-device/moving/refuse.h"
 #include "qcu-device/moving/state.h"
 
 void state_make(struct state *s, unsigned int sessions, unsigned int gpus, unsigned int open)
@@ -23,41 +23,34 @@ void state_make(struct state *s, unsigned int sessions, unsigned int gpus, unsig
 	};
 }
 
-static bool __attribute__((format(printf, 3, 4)))
-refuse(char *why, size_t size, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why, size, fmt, ap);
-	va_end(ap);
-	return false;
-}
-
 bool state_fits(const struct state_check *c, const struct state *s, char *why, size_t size)
 {
 	if (s->magic != STATE_MAGIC)
-		return refuse(why, size, "it is not the state of a qcu-device");
+		return refuse_moving(why, size, "it is not the state of a qcu-device");
 	if (s->version != STATE_VERSION)
-		return refuse(why, size, "its version is %u, and this qcu-device reads %u",
-			      s->version, STATE_VERSION);
+		return refuse_moving(why, size, "its version is %u, and this qcu-device reads %u",
+				     s->version, STATE_VERSION);
 	if (s->wire_version != QCU_WIRE_VERSION)
-		return refuse(why, size, "its wire version is %u, and this qcu-device has %u",
-			      s->wire_version, QCU_WIRE_VERSION);
+		return refuse_moving(why, size,
+				     "its wire version is %u, and this qcu-device has %u",
+				     s->wire_version, QCU_WIRE_VERSION);
 	if (s->sessions != c->sessions)
-		return refuse(why, size,
-			      "its device can have %u sessions, and this one %u: start qcu-device "
-			      "with the same --sessions",
-			      s->sessions, c->sessions);
+		return refuse_moving(
+			why, size,
+			"its device can have %u sessions, and this one %u: start qcu-device "
+			"with the same --sessions",
+			s->sessions, c->sessions);
 	if (s->window_base != QCU_WINDOW_BASE || s->window_size != QCU_WINDOW_SIZE)
-		return refuse(why, size, "the window of its programs lies elsewhere");
+		return refuse_moving(why, size, "the window of its programs lies elsewhere");
 	if (s->open > c->sessions)
-		return refuse(why, size, "it has more open sessions than its device can have");
+		return refuse_moving(why, size,
+				     "it has more open sessions than its device can have");
 	if (s->open && s->gpus != c->gpus)
-		return refuse(why, size, "its programs have %u GPUs in software, and here are %u",
-			      s->gpus, c->gpus);
+		return refuse_moving(why, size,
+				     "its programs have %u GPUs in software, and here are %u",
+				     s->gpus, c->gpus);
 	if (s->bytes != sizeof(*s))
-		return refuse(why, size, "it is damaged");
+		return refuse_moving(why, size, "it is damaged");
 	return true;
 }
 
@@ -85,15 +78,17 @@ bool state_entry_fits(struct state_check *c, const struct state_entry *s, char *
 	unsigned int i;
 
 	if (s->queue <= c->last || s->queue > c->sessions)
-		return refuse(why, size, "session %u comes after session %u", s->queue, c->last);
+		return refuse_moving(why, size, "session %u comes after session %u", s->queue,
+				     c->last);
 	if (!is_possible_record(s))
-		return refuse(why, size, "session %u is damaged", s->queue);
+		return refuse_moving(why, size, "session %u is damaged", s->queue);
 	for (i = 0; i < STATE_GPUS; i++) {
 		if (s->memory[i] > c->session_memory || s->memory[i] > c->vm_memory - c->memory[i])
-			return refuse(why, size,
-				      "%.16s (pid %u in the VM) needs more memory of GPU %u than "
-				      "there is",
-				      s->name, s->pid, i);
+			return refuse_moving(
+				why, size,
+				"%.16s (pid %u in the VM) needs more memory of GPU %u than "
+				"there is",
+				s->name, s->pid, i);
 		c->memory[i] += s->memory[i];
 	}
 	c->last = s->queue;
@@ -152,20 +147,20 @@ bool state_file_fits(int fd, uint64_t len, struct state_check *c, char *why, siz
 	unsigned int i;
 
 	if (!read_next(&r, &head, sizeof(head)))
-		return refuse(why, size, "it has %llu bytes, which is too short",
-			      (unsigned long long)len);
+		return refuse_moving(why, size, "it has %llu bytes, which is too short",
+				     (unsigned long long)len);
 	if (!state_fits(c, &head, why, size))
 		return false;
 	for (i = 0; i < head.open; i++) {
 		if (!read_next(&r, &record, sizeof(record)))
-			return refuse(why, size, "it is cut off");
+			return refuse_moving(why, size, "it is cut off");
 		if (!state_entry_fits(c, &record, why, size))
 			return false;
 		if (!read_archive(&r, record.bytes))
-			return refuse(why, size, "it is cut off");
+			return refuse_moving(why, size, "it is cut off");
 	}
 	want = r.sum;
 	if (!read_next(&r, &sum, sizeof(sum)))
-		return refuse(why, size, "it is cut off");
-	return (!r.left && sum == want) || refuse(why, size, "it is damaged");
+		return refuse_moving(why, size, "it is cut off");
+	return (!r.left && sum == want) || refuse_moving(why, size, "it is damaged");
 }
