@@ -351,6 +351,18 @@ void cuda_begin(struct be *be, uint64_t room)
 	cuda_forget();
 }
 
+int cuda_open_movable(struct be *be, uint64_t room)
+{
+	int ret;
+
+	be->devices = 2;
+	be->movable = true;
+	cuda_begin(be, room);
+	ret = cu_mem_open(be);
+	be->part_bytes = PART;
+	return ret;
+}
+
 void cuda_forget(void)
 {
 	memset(slots, 0, sizeof(slots));

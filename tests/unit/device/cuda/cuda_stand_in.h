@@ -17,6 +17,7 @@
 
 /* The only device that a test uses. */
 #define CUDA_DEVICE 1u
+#define PART	    (2 * BE_PIECE) /* the largest part then: the backend's own would take long */
 
 extern struct cuda_stand_in {
 	uint64_t used, room; /* of the driver's memory: how much exists, how much there is */
@@ -34,6 +35,8 @@ extern struct cuda_stand_in {
 
 /* Fills in the driver's functions. */
 void cuda_begin(struct be *be, uint64_t room);
+/* The same, and opens the memory, which can leave. Returns as cu_mem_open(). */
+int cuda_open_movable(struct be *be, uint64_t room);
 /* A reset has taken all memory of cudaMalloc. */
 void cuda_forget(void);
 /* Has everything been given back? */

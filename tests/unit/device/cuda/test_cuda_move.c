@@ -18,7 +18,6 @@
 #define MIB    (1ull << 20)
 #define DEV    CUDA_DEVICE
 #define DEVICE (4096 * MIB)
-#define PART   (2 * BE_PIECE) /* the largest part: the backend's own would take long */
 
 /* ---- the caller's side ---- */
 
@@ -53,14 +52,8 @@ static int begin(void **state)
 {
 	(void)state;
 	memset(&be, 0, sizeof(be));
-	be.devices = 2;
-	be.movable = true;
-	cuda_begin(&be, DEVICE);
 	store_room = UINT64_MAX;
-	if (cu_mem_open(&be))
-		return 1;
-	be.part_bytes = PART;
-	return 0;
+	return cuda_open_movable(&be, DEVICE);
 }
 
 static int end(void **state)

@@ -18,7 +18,6 @@
 #define MIB   (1ull << 20)
 #define DEV   CUDA_DEVICE
 #define LIMIT (1024 * MIB)
-#define PART  (2 * BE_PIECE) /* the largest part: the backend's own would take long */
 #define LARGE (PART + 6 * MIB)
 
 static struct be be;
@@ -38,15 +37,9 @@ static int begin(void **state)
 {
 	(void)state;
 	memset(&be, 0, sizeof(be));
-	be.devices = 2;
-	be.movable = true;
 	be.charge_device = charge;
 	charged = 0;
-	cuda_begin(&be, LIMIT);
-	if (cu_mem_open(&be))
-		return 1;
-	be.part_bytes = PART;
-	return 0;
+	return cuda_open_movable(&be, LIMIT);
 }
 
 static int end(void **state)
