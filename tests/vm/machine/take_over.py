@@ -15,15 +15,13 @@ import sys
 import time
 
 import moving
-from moving import Failed, VM, everything, expect, folder, klog, qcu_device, until
+from moving import Failed, IN_THE_MIDDLE, VM, everything, expect, folder, klog, qcu_device, until
 
 SESSIONS = 12
 only = os.environ.get("TAKE_OVER_ONLY", "").split()
 NIGHT = os.environ.get("QCU_NIGHTLY")
 ROUNDS = 200 if NIGHT else 5
 ROUNDS_AT_WORK = 50 if NIGHT else 5
-# Of a program that is in the middle of something when it is held.
-IN_THE_MIDDLE = ("work of the GPU does not end", "a command does not end")
 GREETING, READY, THE_VM, HAVE, YOURS, NO = range(1, 7)
 WORD = struct.Struct("<QIIIIQQIII12s192s")
 
