@@ -104,7 +104,8 @@ usage() {
 	vm)
 		cat <<-EOF
 			usage: $qcu vm [options] --script FILE [--with FILE]... [ARG...]
-			       $qcu vm [options] --disk IMAGE [--seed IMAGE] [--print] [--save FILE|--restore FILE|--clone FILE]
+			       $qcu vm [options] --disk IMAGE [--seed IMAGE] [--print]
+			               [--save FILE|--restore FILE|--clone FILE]
 
 			Runs a shell script in a small guest, or boots a disk of yours. Each --with FILE lies in
 			/qcu/bin (on PATH).
