@@ -32,7 +32,10 @@ def ended(s):
 if sys.argv[2:] == ["--wait"]:
     with begin() as s:
         s.sendall(struct.pack("<III", 1, 1, 0))
-        s.recv(20, socket.MSG_WAITALL)  # which features the device has: it is there
+        # Which features the device has: it is there. The answer may come in two parts, and with a limit of time recv() takes
+        # what there is, also if it shall wait for all.
+        with s.makefile("rb") as answer:
+            answer.read(20)
         s.sendall(struct.pack("<I", 1))
         print("waits", flush=True)
         print("ended" if ended(s) else "answered", flush=True)
