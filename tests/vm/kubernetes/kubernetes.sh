@@ -57,8 +57,16 @@ expect_host plugin-ends 0 '^0$' bash -c "ls $short | grep -c hook.sock || true"
 
 # ---- the manifests ----
 
+# The pods that the policy makes are checked as manifests, too.
+mkdir "$tmp/pods"
+if python3 -c 'import yaml, celpy' 2>/dev/null; then
+	expect_host expressions 0 '^all expressions say what they should' python3 $here/policy.py "$tmp/pods"
+else
+	echo '@skip expressions needs PyYAML and the package cel-python of PyPI'
+fi
 if python3 -c 'import yaml, kubernetes.client.models as m; m.V1ResourceSlice' 2>/dev/null; then
-	expect_host manifests 0 '^10 objects have the right fields' python3 $here/manifests.py scripts/kubernetes/*.yaml scripts/kubevirt/*.yaml
+	expect_host manifests 0 '^1[02] objects have the right fields' \
+		python3 $here/manifests.py scripts/kubernetes/*.yaml scripts/kubevirt/*.yaml $(find "$tmp/pods" -name '*.yaml')
 else
 	echo '@skip manifests needs PyYAML and the package kubernetes of PyPI, 34 or later'
 fi
