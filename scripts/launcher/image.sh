@@ -73,10 +73,12 @@ find_image() {
 
 # make_image: sets $digest anew, because the image may have become another one meanwhile.
 make_image() {
-	local new=$image_work/new copy=oci:$image_work/oci:image
+	local new=$image_work/new copy=oci:$image_work/oci:image options=(--quiet)
 	need_space "$cache" 200
 	mkdir "$new"
-	skopeo --override-os linux --override-arch amd64 copy --quiet --dest-oci-accept-uncompressed-layers \
+	# Layers of a docker-archive are not compressed, but skopeo 1.9 would write that they are.
+	[[ $image_source == docker-archive:* ]] || options+=(--dest-oci-accept-uncompressed-layers)
+	skopeo --override-os linux --override-arch amd64 copy "${options[@]}" \
 		"$image_source" "$copy" >"$image_work/log" 2>&1 || no_image 'it cannot be copied'
 	describe "$copy" "$image_work/config"
 	digest=$(sha256sum <"$image_work/config")

@@ -185,6 +185,13 @@ expect '' 'error' "$(cat err)" ''
 refused 2 'it names no program' run --image ./no-command
 case_done image-program
 
+for kind in oci-archive docker-archive; do
+	rm -rf "$dir"/cache/images/*
+	skopeo copy -q oci:no-command $kind:$kind.tar >why 2>&1 || expect '' "$kind" "$(cat why)" made
+	refused 2 'it names no program' run --image $kind:$kind.tar
+done
+case_done image-archives
+
 # Another program, in the current folder: CUDA programs that are linked in three ways.
 out=$(SECRET_OF_CALLER=1 QCU_X=y timeout -k 5 $((120 * slow)) "$qcu" run --gpu soft --image ./good \
 	sh -c 'env; pwd; echo w >/data/w; echo kept >there; shared && linked-in && stripped && nvidia-smi -L' </dev/null 2>err)
