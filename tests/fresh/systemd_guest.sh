@@ -45,7 +45,8 @@ as() {
 
 # All files that the package may leave behind. The lists of modules are depmod's, the key for signing is DKMS's.
 files() {
-	find /etc /usr /lib /var/lib /opt -xdev \( -path /var/lib/containers -o -path /var/lib/cni -o -path /etc/cni -o -path /var/lib/apt -o -path /var/lib/dpkg -o -name ld.so.cache -o \
+	find /etc /usr /lib /var/lib /opt -xdev \( -path /var/lib/containers -o -path /var/lib/cni -o -path /etc/cni \
+		-o -path /var/lib/docker -o -path /var/lib/containerd -o -path /etc/docker -o -path /var/lib/apt -o -path /var/lib/dpkg -o -name ld.so.cache -o \
 		-path /var/lib/systemd -o -path '/usr/lib/modules/*' -o -name 'mok.*' -o -path '/etc/group*' -o \
 		-path '/etc/gshadow*' \) -prune -o -print | sort
 	find /usr/lib/modules -name 'qcuda*'

@@ -12,10 +12,12 @@ choose_release() {
 	# shellcheck source=/dev/null
 	[ -n "$release" ] || release=$(. /etc/os-release && [ "${VERSION_CODENAME:-}" = bookworm ] && echo 12 || echo 13)
 	dist=$([ "$release" = 12 ] && echo bookworm || echo trixie)
+	# Debian 13's has docker, too (systemd_inside.sh).
+	contents=$([ "$release" = 12 ] && echo 2 || echo 3)
 }
 
 build=$(realpath "${QCU_BUILD:-${B:-$root/build}}")
-kind=systemd contents=2
+kind=systemd
 packages=(adduser ca-certificates dbus dkms dosfstools e2fsprogs fdisk g++ kmod linux-headers-amd64 linux-image-amd64
 	make mtools syslinux syslinux-common systemd-sysv udev zstd)
 
