@@ -25,7 +25,7 @@
 #include "include/qcucmd.h"
 #include "include/qcuerror.h"
 
-#define BE_ABI 21u
+#define BE_ABI 22u
 
 #define BE_IPC_BYTES 72
 
@@ -94,6 +94,8 @@ struct be_options {
 	void (*busy)(void *ctx, unsigned int dev, enum be_busy kind, bool begins);
 	/* Device memory can leave and come back (mem_leave). */
 	bool movable;
+	/* Find out where a kernel fails also if that costs time or memory (fault_read). */
+	bool fault_place;
 	/*
 	 * Called before the device takes `bytes` more of the memory that all VMs share, by a
 	 * backend whose devices have no memory of their own (soft). Returns whether it may. A

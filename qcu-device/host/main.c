@@ -83,6 +83,9 @@ static const char usage[] =
 	"  --swap SIZE            memory of the GPU leaves it when other VMs or programs need it,\n"
 	"                         to at most SIZE of the host's memory (it stays)\n"
 	"  --resident SIZE        with --swap: what the VM always may have on each GPU (0)\n"
+	"  --fault-place          say where a kernel failed on NVIDIA's GPU, by its dump, which "
+	"costs\n"
+	"                         memory and time (a software GPU always says it)\n"
 	"  --gpus N               how many software GPUs (1)\n"
 	"  --user USER            become this user; root becomes one that nobody else is\n"
 	"  --qemu-user USER       take a connection at --socket only from this user, or from root\n"
@@ -577,6 +580,7 @@ int main(int argc, char **argv)
 		{"vram", required_argument, NULL, 'r'},
 		{"gpus", required_argument, NULL, 'c'},
 		{"gpu-time", no_argument, NULL, 'Z'},
+		{"fault-place", no_argument, NULL, 'F'},
 		{"libraries", required_argument, NULL, 'B'},
 		{"nvml", required_argument, NULL, 'O'},
 		{"weight", required_argument, NULL, 'E'},
@@ -697,6 +701,9 @@ int main(int argc, char **argv)
 			break;
 		case 'Z':
 			opt.gpu_time = true;
+			break;
+		case 'F':
+			opt.be.fault_place = true;
 			break;
 		case 'u':
 			if (!jail_user(&opt.jail, optarg))

@@ -37,6 +37,7 @@ void cu_close(struct be *be)
 int cu_open(struct be **out, const struct be_options *opt)
 {
 	struct be *be = calloc(1, sizeof(*be));
+	cu_dump_set *set_dump = NULL;
 	int count = 0;
 	unsigned int i;
 	int ret;
@@ -50,6 +51,10 @@ int cu_open(struct be **out, const struct be_options *opt)
 	/* CUDA starts, which loads its library. What it maps from here on lies behind the gap. */
 	ret = CU(be, cudaGetDeviceCount, &count);
 	(void)gap_leave();
+	if (!ret && opt->fault_place) {
+		(void)cu_driver_function(be, "cuCoredumpSetAttributeGlobal", &set_dump);
+		cu_fault_open(be, set_dump);
+	}
 	if (!ret)
 		ret = cu_driver_function(be, "cuLaunchKernel", &be->launch_kernel);
 	if (!ret)

@@ -449,6 +449,14 @@ int cu_kernel_function(struct be *be, struct be_kernel *k, unsigned int dev, CUf
 /* be_cuda_print.c */
 /* CUDA writes failed assertions to stderr. Other text that it writes there goes to `other`. */
 int cu_print_open(void (*other)(const char *who, const char *text, size_t len), uint64_t bytes);
+
+/* be_cuda_fault.c */
+/*
+ * Has CUDA write a dump when a kernel fails. Says so if it cannot. Before any context. set: the
+ * driver's cuCoredumpSetAttributeGlobal, or NULL.
+ */
+typedef CUresult CUDAAPI cu_dump_set(CUcoredumpSettings attrib, void *value, size_t *size);
+void cu_fault_open(struct be *be, cu_dump_set *set);
 /* For cu_fault_read(): CUDA has returned this error. It is the first kernel that failed, or
  * nothing. */
 void cu_note_fault(int err);

@@ -16,7 +16,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -274,36 +273,4 @@ void cu_print_write(struct be *be, bool assertion, const char *text, size_t len)
 	pthread_mutex_lock(&print_lock);
 	append_and_count_lost(assertion ? &failed : &printed, text, len);
 	pthread_mutex_unlock(&print_lock);
-}
-
-static atomic_int fault; /* of the first kernel that failed; negative: it has been fetched */
-
-void cu_note_fault(int err)
-{
-	int none = QCU_ERR_Success;
-
-	/* The text of an assertion has its place. */
-	if (err == QCU_ERR_IllegalAddress ||
-	    (err >= QCU_ERR_HardwareStackError && err <= QCU_ERR_LaunchFailure))
-		atomic_compare_exchange_strong(&fault, &none, err);
-}
-
-/* CUDA says no more than the error. */
-int cu_fault_read(struct be *be, void *buf, size_t max, size_t *got)
-{
-	struct qcu_fault f = {.what = "the GPU does not say where; on the software GPU, "
-				      "qcu run --check does"};
-	int err = atomic_load_explicit(&fault, memory_order_relaxed);
-
-	(void)be;
-	*got = 0;
-	if (err <= QCU_ERR_Success || (buf && max < sizeof(f)))
-		return QCU_ERR_Success;
-	if (buf && !atomic_compare_exchange_strong(&fault, &err, -err))
-		return QCU_ERR_Success;
-	f.error = (uint32_t)err;
-	if (buf)
-		memcpy(buf, &f, sizeof(f));
-	*got = sizeof(f);
-	return QCU_ERR_Success;
 }

@@ -19,8 +19,6 @@
 int cu_print_open(void (*other)(const char *who, const char *text, size_t len), uint64_t bytes);
 int cu_print_read(struct be *be, void *buf, size_t max, size_t *got);
 int cu_assert_read(struct be *be, void *buf, size_t max, size_t *got);
-int cu_fault_read(struct be *be, void *buf, size_t max, size_t *got);
-void cu_note_fault(int err);
 
 #define LINE(n)                                                                               \
 	"dir/file.cu:" #n ": void kernel(int *): block: [1,0,0], thread: [31,0,0] Assertion " \
@@ -214,45 +212,12 @@ static void flood(void **state)
 	assert_string_equal(log_of(as_a_flood), "");
 }
 
-/* The first kernel that fails is told once, and what is no failure of a kernel is not. */
-static void faults(void **state)
-{
-	static const int none[] = {QCU_ERR_Success, QCU_ERR_InvalidValue, QCU_ERR_NotReady,
-				   QCU_ERR_Assert,  QCU_ERR_Unknown,	  -QCU_ERR_IllegalAddress};
-	struct qcu_fault f;
-	size_t got, i;
-
-	(void)state;
-	for (i = 0; i < sizeof(none) / sizeof(*none); i++) {
-		cu_note_fault(none[i]);
-		assert_int_equal(cu_fault_read(NULL, &f, sizeof(f), &got), QCU_ERR_Success);
-		assert_int_equal(got, 0);
-	}
-	cu_note_fault(QCU_ERR_IllegalAddress);
-	cu_note_fault(QCU_ERR_LaunchFailure);
-	assert_int_equal(cu_fault_read(NULL, NULL, 0, &got), QCU_ERR_Success);
-	assert_int_equal(got, sizeof(f));
-	assert_int_equal(cu_fault_read(NULL, &f, sizeof(f) - 1, &got), QCU_ERR_Success);
-	assert_int_equal(got, 0);
-	memset(&f, 0xff, sizeof(f));
-	assert_int_equal(cu_fault_read(NULL, &f, sizeof(f), &got), QCU_ERR_Success);
-	assert_int_equal(got, sizeof(f));
-	assert_int_equal(f.error, QCU_ERR_IllegalAddress);
-	assert_non_null(strstr(f.what, "qcu run --check"));
-	assert_int_equal(f.flags | f.line | f.more | f.rsvd, 0);
-	assert_int_equal(f.kernel[0] | f.file[0], 0);
-	cu_note_fault(QCU_ERR_LaunchFailure);
-	assert_int_equal(cu_fault_read(NULL, &f, sizeof(f), &got), QCU_ERR_Success);
-	assert_int_equal(got, 0);
-}
-
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(told_apart),
 		cmocka_unit_test(clean_and_few),
 		cmocka_unit_test(flood),
-		cmocka_unit_test(faults),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
