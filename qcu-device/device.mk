@@ -29,7 +29,7 @@ $(LIBS_MADE) $(LIBS_SRCS:%.c=$(B)/%.o): | cudart-header
 $(B)/qcu-device/libs/call.o: override CFLAGS += $(SHIMS:%=-DLIB_HAVE_%)
 MIRROR_LIB := $(B)/qcu-device/libmirror.a
 MIRROR_LIBS := -llz4 -lzstd
-DEVICE_SRCS := $(addprefix qcu-device/jail/,groups.c jail.c jail_calls.c jail_files.c jail_lacks.c jail_spaces.c)
+DEVICE_SRCS := $(addprefix qcu-device/jail/,gpus.c groups.c jail.c jail_calls.c jail_files.c jail_lacks.c jail_spaces.c)
 DEVICE_SRCS += $(addprefix qcu-device/moving/,dirty.c handover.c service.c state.c)
 DEVICE_SRCS += qcu-device/front/front.c
 DEVICE_SRCS += $(addprefix qcu-device/host/,birth.c board.c board_print.c hold.c main.c memwatch.c metrics.c mirror_vq.c nursery.c passes.c plugin.c poll.c \

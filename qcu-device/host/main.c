@@ -25,6 +25,7 @@
 #include "qcu-device/base/spin.h"
 #include "qcu-device/host/birth.h"
 #include "qcu-device/host/device.h"
+#include "qcu-device/jail/gpus.h"
 #include "qcu-device/jail/groups.h"
 #include "qcu-device/moving/handover.h"
 #include "qcu-device/moving/service.h"
@@ -49,6 +50,7 @@ static const char usage[] =
 	"  --socket PATH          listen there; a socket that nobody serves is replaced\n"
 	"  --fd N                 a connected socket that has been inherited\n"
 	"  --gpu soft|cuda|auto   a GPU in software, NVIDIA's, or that if there is one (auto)\n"
+	"  --gpu NAME[,NAME]...   these of NVIDIA's: GPU-UUID, or one part of a GPU, MIG-UUID\n"
 	"  --map cvm|ncvm         how chunks are mapped: side by side (cvm), or left in place\n"
 	"  --pin-limit SIZE       register no more than this, except what programs ask for\n"
 	"  --sessions N           guest programs at once, 1 to 63 (16)\n"
@@ -436,17 +438,10 @@ static unsigned int name_gpus(const struct device_options *opt, struct keeper_gp
 	if (n > TURNS_GPUS)
 		n = TURNS_GPUS;
 	for (i = 0; i < n; i++) {
-		const unsigned char *u = g->uuid[i];
-		char *name = gpu[i].name;
-
 		if (opt->plugin)
-			snprintf(name, KEEPER_GPU_NAME,
-				 "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-"
-				 "%02x%02x%02x%02x%02x%02x",
-				 u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10],
-				 u[11], u[12], u[13], u[14], u[15]);
+			gpus_name(g, i, gpu[i].name, KEEPER_GPU_NAME);
 		else
-			snprintf(name, KEEPER_GPU_NAME, i ? "soft%u" : "soft", i);
+			snprintf(gpu[i].name, KEEPER_GPU_NAME, i ? "soft%u" : "soft", i);
 		gpu[i].memory = opt->plugin ? g->memory[i] : 0;
 	}
 	return n;
@@ -537,6 +532,7 @@ static bool is_stream(int fd)
 static void choose_backend(struct device_options *opt, enum gpu gpu, bool open_gpu)
 {
 	enum plugin_probe found;
+	const char *why;
 
 	if (gpu == GPU_SOFT)
 		return;
@@ -557,6 +553,9 @@ static void choose_backend(struct device_options *opt, enum gpu gpu, bool open_g
 						: "no GPU was found");
 		exit(DEVICE_EXIT_USAGE);
 	}
+	why = gpus_check(&opt->jail.gpus);
+	if (why)
+		die_usage("--gpu %s: %s", getenv("CUDA_VISIBLE_DEVICES"), why);
 	if (opt->verbose)
 		fprintf(stderr, "qcu-device: using %s\n",
 			opt->plugin ? "the host's GPU" : "a GPU in software");
@@ -634,7 +633,15 @@ int main(int argc, char **argv)
 			fd = (int)parse_number_option("fd", optarg, 0, 1u << 20);
 			break;
 		case 'g':
-			gpu = (enum gpu)word("gpu", optarg, gpu_words);
+			opt.jail.gpus = (struct jail_gpus){.named = 0};
+			if (!gpus_are_names(optarg)) {
+				gpu = (enum gpu)word("gpu", optarg, gpu_words);
+				break;
+			}
+			gpu = GPU_CUDA;
+			why = gpus_choose(&opt.jail.gpus, optarg);
+			if (why)
+				die_usage("--gpu %s: %s", optarg, why);
 			break;
 		case 'm':
 			opt.map = (enum mir_map)word("map", optarg, map_words);

@@ -81,7 +81,19 @@ static struct {
 	int (*count)(unsigned int *count);
 	int (*device)(unsigned int index, void **device);
 	int (*processes)(void *device, unsigned int *count, struct process_info *infos);
+	/* For a part of a GPU. */
+	int (*by_uuid)(const char *uuid, void **device);
+	int (*whole)(void *part, void **device);
 } nvml;
+
+/*
+ * The GPUs, and whom to ask for the processes on each: if the VM has a part of a GPU, the part,
+ * because NVML does not tell an ordinary user what is on the others.
+ */
+struct asked_gpus {
+	void *device[GPUS], *holder[GPUS];
+	unsigned int count;
+};
 
 struct pci_info {
 	char legacy_id[16];
@@ -120,8 +132,17 @@ static bool asked, watches_memory;
 
 /* ---- the process ---- */
 
-/* Returns why there is no NVML, or NULL. */
-static const char *load_nvml(void **devices, unsigned int *count)
+static const char *find_part(struct asked_gpus *a, const char *part)
+{
+	a->count = 1;
+	if (!nvml.by_uuid || !nvml.whole || nvml.by_uuid(part, &a->holder[0]) ||
+	    nvml.whole(a->holder[0], &a->device[0]))
+		return "NVML does not know the part of the GPU";
+	return NULL;
+}
+
+/* part: the name of the one part of a GPU, or empty. Returns why there is no NVML, or NULL. */
+static const char *load_nvml(struct asked_gpus *a, const char *part)
 {
 	static const char *const names[] = {"nvmlInit_v2", "nvmlDeviceGetCount_v2",
 					    "nvmlDeviceGetHandleByIndex_v2",
@@ -132,6 +153,8 @@ static const char *load_nvml(void **devices, unsigned int *count)
 		const char *name;
 		void **to;
 	} more[] = {
+		{"nvmlDeviceGetHandleByUUID", (void **)&nvml.by_uuid},
+		{"nvmlDeviceGetDeviceHandleFromMigDeviceHandle", (void **)&nvml.whole},
 		{"nvmlDeviceGetPciInfo_v3", (void **)&sensors.place},
 		{"nvmlDeviceGetMinorNumber", (void **)&sensors.minor},
 		{"nvmlSystemGetDriverVersion", (void **)&sensors.driver},
@@ -155,13 +178,17 @@ static const char *load_nvml(void **devices, unsigned int *count)
 	}
 	for (i = 0; i < sizeof(more) / sizeof(more[0]); i++)
 		*more[i].to = dlsym(lib, more[i].name);
-	if (nvml.init() || nvml.count(count))
+	if (nvml.init() || nvml.count(&a->count))
 		return "NVML does not start";
-	if (*count > GPUS)
-		*count = GPUS;
-	for (i = 0; i < *count; i++)
-		if (nvml.device(i, &devices[i]))
+	if (*part)
+		return find_part(a, part);
+	if (a->count > GPUS)
+		a->count = GPUS;
+	for (i = 0; i < a->count; i++) {
+		if (nvml.device(i, &a->device[i]))
 			return "NVML does not name a GPU";
+		a->holder[i] = a->device[i];
+	}
 	return NULL;
 }
 
@@ -199,15 +226,15 @@ static struct use *add_use(struct report *r, uint32_t pid, uint32_t gpu)
 	return u;
 }
 
-static const char *ask_nvml(void **devices, unsigned int count, struct report *r)
+static const char *ask_nvml(const struct asked_gpus *a, struct report *r)
 {
 	static struct process_info infos[USES];
 	unsigned int gpu, i, n;
 	int rc;
 
-	for (gpu = 0; gpu < count; gpu++) {
+	for (gpu = 0; gpu < a->count; gpu++) {
 		n = USES - r->count;
-		rc = nvml.processes(devices[gpu], &n, infos);
+		rc = nvml.processes(a->holder[gpu], &n, infos);
 		if (rc == TOO_SMALL)
 			return "there are more processes on the GPUs than can be watched";
 		if (rc)
@@ -332,24 +359,24 @@ static bool ask_shares(void *device, uint32_t gpu, struct report *r)
 	return true;
 }
 
-static void ask_sensors(void **devices, unsigned int count, const struct device_options *opt,
+static void ask_sensors(const struct asked_gpus *a, const struct device_options *opt,
 			bool only_time, struct report *r)
 {
 	unsigned int i;
 
-	for (i = 0; i < count; i++) {
+	for (i = 0; i < a->count; i++) {
 		struct watched_gpu *g = &r->gpu[i];
 
-		g->bus = place_of(devices[i], &opt->jail.gpus);
+		g->bus = place_of(a->device[i], &opt->jail.gpus);
 		if (!g->bus)
 			continue;
-		g->shares = ask_shares(devices[i], i, r);
+		g->shares = ask_shares(a->device[i], i, r);
 		if (only_time)
 			continue;
-		ask_clocks(devices[i], &g->sensors);
+		ask_clocks(a->device[i], &g->sensors);
 		ask_driver(&g->sensors);
 		if (opt->sensors == SENSORS_ALL)
-			ask_of_all(devices[i], &g->sensors);
+			ask_of_all(a->device[i], &g->sensors);
 	}
 }
 
@@ -382,8 +409,8 @@ static void __attribute__((noreturn))
 watch_for_main(int from_main, const struct device_options *opt)
 {
 	static struct report report;
-	void *devices[GPUS];
-	unsigned int count = 0, what;
+	struct asked_gpus gpus = {.count = 0};
+	unsigned int what;
 	const char *why;
 	int null = open("/dev/null", O_RDWR);
 	int i;
@@ -398,16 +425,16 @@ watch_for_main(int from_main, const struct device_options *opt)
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGUSR1, SIG_IGN);
 	prctl(PR_SET_NAME, "qcu-memwatch");
-	why = load_nvml(devices, &count);
+	why = load_nvml(&gpus, opt->jail.gpus.part);
 	if (!why && !jail_memwatch(&opt->jail))
 		why = "the process that would watch cannot be confined";
 	while (!why && (what = wait_to_be_asked(from_main))) {
 		memset(&report, 0, sizeof(report));
 		report.asked = what;
 		if (what & ASK_MEMORY)
-			why = ask_nvml(devices, count, &report);
+			why = ask_nvml(&gpus, &report);
 		if (!why && what & (ASK_SENSORS | ASK_TIME))
-			ask_sensors(devices, count, opt, !(what & ASK_SENSORS), &report);
+			ask_sensors(&gpus, opt, !(what & ASK_SENSORS), &report);
 		if (!why && send(from_main, &report, sizeof(report), MSG_NOSIGNAL) < 0)
 			_exit(0);
 	}

@@ -17,6 +17,7 @@
 
 #include "qcu-device/base/complain.h"
 #include "qcu-device/host/device.h"
+#include "qcu-device/jail/gpus.h"
 
 #define PLUGIN_FILE "be_cuda.so"
 
@@ -124,7 +125,7 @@ static bool add_gpu(struct jail_gpus *g, const struct qcu_device_desc *desc)
 		return false;
 	g->count += i == g->count;
 	g->minor[i] = minor;
-	g->split[i] |= strstr(desc->name, " MIG ") != NULL;
+	g->split[i] |= g->part[0] || strstr(desc->name, " MIG ") != NULL;
 	return true;
 }
 
@@ -171,13 +172,15 @@ static enum plugin_probe probe_backend(bool quiet, struct jail_gpus *gpus)
 		return PLUGIN_MISSING;
 	if (ops->probe && !ops->probe())
 		return PLUGIN_NO_GPU;
+	if (gpus->part[0])
+		gpus_find_part(gpus);
 	return reads_everything(ops, gpus) ? PLUGIN_OPEN_GPU : PLUGIN_GPU;
 }
 
 /* The process writes what it has found to the pipe, and ends with its answer. */
 enum plugin_probe plugin_probe(bool quiet, struct jail_gpus *gpus)
 {
-	struct jail_gpus found = {0};
+	struct jail_gpus found = *gpus;
 	int status, told[2];
 	pid_t pid;
 

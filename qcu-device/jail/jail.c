@@ -199,6 +199,9 @@ bool jail_check(struct jail *j)
 		if (ok && jail_files_version() < LANDLOCK_SCOPES)
 			jail_lacks_extra(j, "Landlock's scopes for signals and sockets");
 		errno = EINVAL;
+		if (ok && j->gpus.part[0] && !j->gpus.part_known)
+			jail_lacks_extra(j, "knowing which part of the GPU is the VM's (NVML), so "
+					    "mirrors may open the files of all its parts");
 		if (ok && jail_files_other_gpus(j))
 			ok = jail_lacks(j, "a way to tell this VM's GPUs from others");
 		if (!ok)

@@ -20,14 +20,22 @@
  */
 #define JAIL_SEATS 128u
 
-#define JAIL_GPUS 64
+#define JAIL_GPUS      64
+#define GPU_NAME_BYTES 41u /* "MIG-" or "GPU-", a UUID, and the end */
 
 struct jail_gpus {
+	/* What the operator has chosen (gpus.h); the rest is found. */
+	unsigned int named; /* 0: all that CUDA shows */
+	unsigned char chosen[JAIL_GPUS][16];
+	char part[GPU_NAME_BYTES]; /* the name of the one part of a GPU, or empty */
+
 	bool known;	    /* false: which GPUs are the VM's cannot be told */
 	unsigned int count; /* of /dev/nvidiaN */
 	unsigned int minor[JAIL_GPUS];
 	bool split[JAIL_GPUS]; /* the VM has a part of it (MIG) */
-	unsigned int devices;  /* as programs count them, at most JAIL_GPUS */
+	bool part_known;       /* of which these are the driver's numbers: */
+	unsigned int part_instance, part_compute;
+	unsigned int devices; /* as programs count them, at most JAIL_GPUS */
 	unsigned char uuid[JAIL_GPUS][16];
 	uint64_t memory[JAIL_GPUS]; /* bytes */
 };

@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "qcu-device/jail/gpus.h"
 #include "qcu-device/jail/jail_impl.h"
 
 #define EXECUTE	  LANDLOCK_ACCESS_FS_EXECUTE
@@ -136,28 +137,23 @@ static bool add_list(int rules, const char *variable, uint64_t handled)
 
 /* ---- the VM's GPUs ---- */
 
-#define MIG_MINORS "/proc/driver/nvidia-caps/mig-minors"
-
 /*
- * A process that uses a part of a GPU opens the files of that part. Which part is the VM's cannot
- * be told here, so it gets the files of all parts of this GPU, but not those that divide it.
+ * A process that uses a part of a GPU opens the files of that part. If it cannot be told which part
+ * is the VM's, it gets the files of all parts of this GPU, but never those that divide it.
  */
-static bool add_parts(int rules, unsigned int gpu, uint64_t handled)
+#define PART_FILES 256u
+
+static bool add_parts(int rules, const struct jail_gpus *g, unsigned int gpu, uint64_t handled)
 {
-	FILE *f = fopen(MIG_MINORS, "re");
-	char line[128], name[64], path[64];
-	unsigned int of, minor;
+	unsigned int minor[PART_FILES], i;
+	unsigned int n = gpus_part_files(g, GPU_MIG_MINORS, gpu, minor, PART_FILES);
+	char path[64];
 	bool ok = true;
 
-	while (ok && f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%63s %u", name, &minor) != 2 ||
-		    sscanf(name, "gpu%u/gi", &of) != 1 || of != gpu || !strstr(name, "/gi"))
-			continue;
-		snprintf(path, sizeof(path), "/dev/nvidia-caps/nvidia-cap%u", minor);
+	for (i = 0; ok && i < n; i++) {
+		snprintf(path, sizeof(path), "/dev/nvidia-caps/nvidia-cap%u", minor[i]);
 		ok = add_path(rules, path, READ, handled);
 	}
-	if (f)
-		fclose(f);
 	return ok;
 }
 
@@ -172,7 +168,7 @@ static bool add_gpus(int rules, const struct jail_gpus *g, uint64_t handled)
 	for (i = 0; i < g->count && ok; i++) {
 		snprintf(path, sizeof(path), "/dev/nvidia%u", g->minor[i]);
 		ok = add_path(rules, path, READ | WRITE | IOCTL_DEV, handled) &&
-		     (!g->split[i] || add_parts(rules, g->minor[i], handled));
+		     (!g->split[i] || add_parts(rules, g, g->minor[i], handled));
 	}
 	return ok;
 }

@@ -34,13 +34,17 @@ struct rates {
 };
 
 static struct fake_nvml *fake;
-static char gpus[FAKE_GPUS];
+static char gpus[FAKE_GPUS], part;
 
 API int nvmlInit_v2(void);
 API int nvmlDeviceGetCount_v2(unsigned int *count);
 API int nvmlDeviceGetHandleByIndex_v2(unsigned int index, void **device);
 API int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned int *count,
 						struct info *infos);
+API int nvmlDeviceGetHandleByUUID(const char *uuid, void **device);
+API int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *device, void **whole);
+API int nvmlDeviceGetGpuInstanceId(void *device, unsigned int *id);
+API int nvmlDeviceGetComputeInstanceId(void *device, unsigned int *id);
 API int nvmlDeviceGetPciInfo_v3(void *device, struct place *place);
 API int nvmlSystemGetDriverVersion(char *version, unsigned int length);
 API int nvmlDeviceGetClockInfo(void *device, unsigned int kind, unsigned int *mhz);
@@ -78,15 +82,44 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned int index, void **device)
 
 int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned int *count, struct info *infos)
 {
-	unsigned int gpu = (unsigned int)((char *)device - gpus), n = 0, i;
+	unsigned int gpu = device == &part ? 1 : (unsigned int)((char *)device - gpus), n = 0, i;
 
-	for (i = 0; i < 4; i++)
+	/* A user who is not root does not learn from the whole GPU what its parts do. */
+	for (i = 0; i < 4 && device == &part; i++)
+		if (fake->process[i].part_bytes && n < *count)
+			infos[n++] = (struct info){.pid = fake->process[i].pid,
+						   .used = fake->process[i].part_bytes};
+	for (i = 0; i < 4 && device != &part; i++)
 		if (fake->process[i].bytes[gpu] && n < *count)
 			infos[n++] = (struct info){.pid = fake->process[i].pid,
 						   .used = fake->process[i].bytes[gpu]};
 	*count = n;
 	fake->asked++;
 	return fake->error;
+}
+
+int nvmlDeviceGetHandleByUUID(const char *uuid, void **device)
+{
+	*device = &part;
+	return fake->part[0] && !strcmp(uuid, fake->part) ? fake->error : 6;
+}
+
+int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *device, void **whole)
+{
+	*whole = &gpus[1];
+	return device == &part ? fake->error : 2;
+}
+
+int nvmlDeviceGetGpuInstanceId(void *device, unsigned int *id)
+{
+	*id = 3;
+	return device == &part ? fake->error : 2;
+}
+
+int nvmlDeviceGetComputeInstanceId(void *device, unsigned int *id)
+{
+	*id = 1;
+	return device == &part ? fake->error : 2;
 }
 
 static unsigned int gpu_of(void *device)

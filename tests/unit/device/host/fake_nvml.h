@@ -13,6 +13,7 @@ struct fake_nvml {
 	struct {
 		_Atomic uint32_t pid;
 		_Atomic uint64_t bytes[FAKE_GPUS];  /* 0: it does not use the GPU */
+		_Atomic uint64_t part_bytes;	    /* of the part of GPU 1 */
 		_Atomic uint32_t busy, busy_memory; /* of GPU 0 */
 	} process[4];
 	/* Of GPU 0. The other one has ten times as much of everything. */
@@ -20,6 +21,7 @@ struct fake_nvml {
 	_Atomic uint32_t busy, busy_memory, celsius, milliwatts, power_limit;
 	_Atomic uint32_t sensors_asked; /* how often GPU 0's memory clock has been asked for */
 	char driver[32];
+	char part[64]; /* the name of the part of GPU 1; empty: there is none */
 };
 
 #endif

@@ -28,6 +28,7 @@
 #include <cmocka.h>
 
 #include "qcu-device/host/device.h"
+#include "qcu-device/jail/gpus.h"
 #include "tests/unit/device/host/test_device_frontend.h"
 #include "tests/unit/device/host/test_device_program.h"
 
@@ -390,6 +391,101 @@ static void minors(void **state)
 	rmdir(dir);
 }
 
+#define UUID  "01234567-89ab-cdef-0123-456789abcdef"
+#define OTHER "fedcba98-7654-3210-fedc-ba9876543210"
+
+static void bad_names(void **state)
+{
+	static const char *const bad[] = {
+		"GPU-",
+		"GPU-0",
+		"GPU" UUID,
+		"gpu-" UUID,
+		"MIG-" UUID "0",
+		"MIG-" UUID ",",
+		"GPU-" UUID " ",
+		"GPU-" UUID "," UUID,
+		"MIG-GPU-" UUID "/1/0",
+		"MIG-" UUID ",GPU-" OTHER,
+		"GPU-" OTHER ",MIG-" UUID,
+		"GPU-01234567x89ab-cdef-0123-456789abcdef",
+		"GPU-0123456789ab-cdef-0123-456789abcdef0",
+	};
+	static struct jail_gpus g;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		if (!gpus_choose(&g, bad[i]))
+			fail_msg("%s", bad[i]);
+}
+
+/* The names that the operator gives, what CUDA has found by them, and what a broker is called. */
+static void names(void **state)
+{
+	static const unsigned char uuid[] = {0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef,
+					     0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef};
+	static struct jail_gpus g;
+	char name[64];
+
+	(void)state;
+	assert_null(gpus_check(&g));
+	assert_null(gpus_choose(&g, "GPU-" UUID ",GPU-" OTHER));
+	assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"), "GPU-" UUID ",GPU-" OTHER);
+	assert_int_equal(g.named, 2);
+	g.devices = 1;
+	assert_non_null(gpus_check(&g));
+	g.devices = 2;
+	assert_non_null(gpus_check(&g));
+	memcpy(g.uuid[1], uuid, sizeof(uuid));
+	memcpy(g.uuid[0], g.chosen[1], sizeof(uuid));
+	assert_null(gpus_check(&g));
+	gpus_name(&g, 1, name, sizeof(name));
+	assert_string_equal(name, "GPU-" UUID);
+	g.devices = 3;
+	assert_non_null(gpus_check(&g));
+
+	assert_null(gpus_choose(&g, "MIG-" UUID));
+	assert_int_equal(g.named, 1);
+	assert_non_null(gpus_check(&g));
+	g.devices = 1;
+	assert_null(gpus_check(&g));
+	gpus_name(&g, 0, name, sizeof(name));
+	assert_string_equal(name, "MIG-" UUID);
+	unsetenv("CUDA_VISIBLE_DEVICES");
+}
+
+/* The files of a part of a GPU, in the list that the driver makes. */
+static void parts(void **state)
+{
+	char path[] = "jail-parts-XXXXXX";
+	struct jail_gpus g = {.known = true};
+	unsigned int minor[8];
+	FILE *f;
+
+	(void)state;
+	assert_int_equal(gpus_part_files(&g, path, 0, minor, 8), 0);
+	f = fdopen(mkstemp(path), "w");
+	assert_non_null(f);
+	fputs("config 1\nmonitor 2\ngpu0/gi1/access 12\ngpu0/gi1/ci0/access 13\n"
+	      "gpu0/gi1/ci1/access 14\ngpu0/gi11/access 102\ngpu0/gi11/ci1/access 104\n"
+	      "gpu10/gi1/access 1362\ngpu0/gi\ngpu0/gix 7\ngpu0/config 8\n",
+	      f);
+	fclose(f);
+	/* All parts of one GPU, and nothing that is about no part. */
+	assert_int_equal(gpus_part_files(&g, path, 0, minor, 8), 5);
+	assert_int_equal(minor[0], 12);
+	assert_int_equal(minor[4], 104);
+	assert_int_equal(gpus_part_files(&g, path, 0, minor, 2), 2);
+	assert_int_equal(gpus_part_files(&g, path, 1, minor, 8), 0);
+	g.part_known = true;
+	g.part_instance = g.part_compute = 1;
+	assert_int_equal(gpus_part_files(&g, path, 0, minor, 8), 2);
+	assert_int_equal(minor[0], 12);
+	assert_int_equal(minor[1], 14);
+	unlink(path);
+}
+
 /* Without a jail, some of the same attempts succeed. A message says that there is no jail. */
 static void without_a_jail(void **state)
 {
@@ -594,6 +690,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(all_end_with_main),
 		cmocka_unit_test(open_gpu),
 		cmocka_unit_test(minors),
+		cmocka_unit_test(bad_names),
+		cmocka_unit_test(names),
+		cmocka_unit_test(parts),
 		/* The last one: it changes this process's /dev. */
 		cmocka_unit_test(files_of_gpus),
 	};

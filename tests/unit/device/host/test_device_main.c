@@ -86,6 +86,12 @@ static void bad_options(void **state)
 	refused("--nvml : what is that?", "--socket", sock, "--nvml", "");
 	refused("all, none or names out of cublas,", "--socket", sock, "--libraries", "voodoo");
 	refused("--gpu voodoo", "--socket", sock, "--gpu", "voodoo");
+	refused("names as nvidia-smi -L prints them", "--socket", sock, "--gpu", "MIG-1g.10gb");
+	refused("names as nvidia-smi -L prints them", "--socket", sock, "--gpu",
+		"GPU-01234567-89ab-cdef-0123-456789ABCDEF");
+	refused("only one part (MIG)", "--socket", sock, "--gpu",
+		"MIG-01234567-89ab-cdef-0123-456789abcdef,"
+		"MIG-01234567-89ab-cdef-0123-456789abcdee");
 	refused("--map bvm", "--socket", sock, "--map", "bvm");
 	refused("--take-over needs --socket and --hand-over", "--socket", sock, "--take-over",
 		NULL);

@@ -67,10 +67,12 @@ static int works(unsigned int session)
  * Two sessions, whose mirrors work. limit, nvml: arguments of --limit and --nvml. more: one more
  * option, or NULL.
  */
+static char gpu[64] = "cuda";
+
 static void start_and_count(char *limit, char *nvml, bool with_nvml, char *more)
 {
 	char nvml_option[] = "--nvml";
-	char gpu_option[] = "--gpu", gpu[] = "cuda", spares_option[] = "--prewarm", spares[] = "0";
+	char gpu_option[] = "--gpu", spares_option[] = "--prewarm", spares[] = "0";
 	char limit_option[] = "--limit", allowance[] = "library-memory=100M";
 	char *argv[] = {program,      gpu_option, gpu,		spares_option, spares,
 			limit_option, allowance,  limit_option, limit,	       nvml_option,
@@ -197,6 +199,57 @@ static void above_the_limit_of_the_vm(void **state)
 	assert_int_equal(works(1), 0);
 	assert_false(said("session 1"));
 	stop();
+}
+
+#define PART "MIG-01234567-89ab-cdef-0123-456789abcdef"
+
+/* Only the part itself says who uses it. */
+static void part_of_a_gpu(void **state)
+{
+	char limit[] = "device-memory=300M", nvml[] = "none";
+
+	(void)state;
+	strcpy(gpu, PART);
+	memset(fake, 0, sizeof(*fake));
+	strcpy(fake->part, PART);
+	start_with(limit, nvml, true);
+	assert_false(said("which part of the GPU"));
+	use(1, 0, 4000 * MIB);
+	use(2, 1, 4000 * MIB);
+	fake->process[1].part_bytes = 400 * MIB;
+	wait_for_looks(1);
+	wait_for_looks(1);
+	assert_int_equal(works(1) | works(2), 0);
+	fake->process[2].part_bytes = 401 * MIB;
+	wait_for_the_end(2);
+	assert_true(said("session 2"));
+	assert_int_equal(works(1), 0);
+	assert_false(said("session 1"));
+	stop();
+}
+
+/* NVML does not know this part: the device says what that leaves open, and serves the VM. */
+static void unknown_part(void **state)
+{
+	char limit[] = "device-memory=300M", nvml[] = "none";
+
+	(void)state;
+	strcpy(gpu, PART);
+	memset(fake, 0, sizeof(*fake));
+	start_with(limit, nvml, true);
+	assert_true(said("which part of the GPU"));
+	while (!said("device memory is not watched: NVML does not know the part"))
+		usleep(1000);
+	assert_int_equal(works(1) | works(2), 0);
+	stop();
+}
+
+/* The tests after these use whole GPUs. */
+static int whole_again(void **state)
+{
+	(void)state;
+	strcpy(gpu, "cuda");
+	return 0;
 }
 
 static void nvml_fails(void **state)
@@ -506,6 +559,8 @@ int main(void)
 		cmocka_unit_test(no_limit),
 		cmocka_unit_test(above_its_own_limit),
 		cmocka_unit_test(above_the_limit_of_the_vm),
+		cmocka_unit_test_teardown(part_of_a_gpu, whole_again),
+		cmocka_unit_test_teardown(unknown_part, whole_again),
 		cmocka_unit_test(own_sensors),
 		cmocka_unit_test(impossible_numbers),
 		cmocka_unit_test(all_sensors),

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * GPUs that the operator chooses by their names (--gpu): whole ones by UUID, GPU-..., or one part
+ * of a GPU (MIG), MIG-... . CUDA uses at most one part in a process.
+ */
+#ifndef QCU_GPUS_H
+#define QCU_GPUS_H
+
+#include "qcu-device/jail/jail.h"
+
+/* Is this meant to be names of GPUs? */
+bool gpus_are_names(const char *text);
+
+/*
+ * Parses names, separated by commas. CUDA then shows only these GPUs to this process's children,
+ * and to mirrors. Returns NULL, or what is wrong, a sentence.
+ */
+const char *gpus_choose(struct jail_gpus *g, const char *text);
+
+/* Whether the GPUs that were found are those that were named. Returns NULL, or what is wrong. */
+const char *gpus_check(const struct jail_gpus *g);
+
+/* Writes what the GPU is called: its UUID, or the part's. size: at least GPU_NAME_BYTES. */
+void gpus_name(const struct jail_gpus *g, unsigned int i, char *name, size_t size);
+
+/*
+ * For a process of its own, because it loads NVML: finds out which part of the GPU was named. If it
+ * cannot be found out, part_known stays false.
+ */
+void gpus_find_part(struct jail_gpus *g);
+
+/*
+ * Finds the numbers N of the files /dev/nvidia-caps/nvidia-capN that a process needs to use the
+ * VM's part of this GPU; those of all its parts if it is not known which one is the VM's. minors:
+ * the driver's list. Returns how many there are in `minor`, at most `room`.
+ */
+#define GPU_MIG_MINORS "/proc/driver/nvidia-caps/mig-minors"
+unsigned int gpus_part_files(const struct jail_gpus *g, const char *minors, unsigned int gpu,
+			     unsigned int *minor, unsigned int room);
+
+#endif
