@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -243,6 +244,20 @@ static void try_nodes(void)
 		try(nodes[i], open(nodes[i], O_RDWR | O_CLOEXEC));
 }
 
+/* CUDA opens the file for the dump of a GPU by a path (be_cuda_fault.c). */
+static void try_own_memory(void)
+{
+	int fd = memfd_create("jail", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	dprintf(report, "jail: a file in its memory is %s\n",
+		fd < 0 || open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) < 0 ||
+				fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK)
+			? "not there"
+			: "there");
+}
+
 /*
  * Without a jail many of the attempts would really happen to the machine that runs the tests. So
  * they are made only by an ordinary user whom no other process runs as, in a mount namespace of its
@@ -319,6 +334,7 @@ static int versions(struct be *be, uint32_t *driver, uint32_t *runtime)
 		try_processes();
 		try_sockets();
 		try_nodes();
+		try_own_memory();
 	}
 	if (is_jailed())
 		try_all();

@@ -351,6 +351,7 @@ static void files_of_gpus(void **state)
 		assert_true(has_said(log_file, "/dev/nvidia0 is there"));
 		assert_true(has_said(log_file, "/dev/nvidiactl is there"));
 		assert_true(has_said(log_file, "/dev/nvidia-uvm is there"));
+		assert_true(has_said(log_file, "a file in its memory is there"));
 		count(&refused, &done, &all);
 		assert_true(all);
 		assert_int_equal(done, 0);
