@@ -32,8 +32,7 @@ options() {
 		                      (default: no limit)
 		  --cpus N            guest CPUs (default 2)
 		  --gpu soft|cuda|auto
-		                      software GPU, the host's GPU, or the host's if there is one;
-		                      also GPU-UUID or MIG-UUID, one of the host's by name
+		                      software GPU, the host's GPU, or the host's if there is one
 		  --check             run on the software GPU, and report wrong uses of memory: outside of it,
 		                      reads of what nothing has written, races on shared memory
 		  --error-exitcode N  with --check: the program ends with N if anything was reported, unless
