@@ -132,6 +132,15 @@ rm "$r/usr/local/cuda/lib64/libcublas.so.13"
 host no-cublas 0 'there is no libcublas.so.13: programs that use cuBLAS \(also as libcublas.so.12\) get an error'
 rm "$r/dev/nvidia-uvm"
 host no-uvm 1 'BAD +gpu +there is no /dev/nvidia-uvm'
+root_of_a_host
+part=$r/proc/driver/nvidia/capabilities/gpu0/mig/gi3
+mkdir -p "$part/ci0" "$r/dev/nvidia-caps"
+printf 'DeviceFileMinor: 30\nDeviceFileMode: 292\nDeviceFileModify: 1\n' >"$part/access"
+printf 'DeviceFileMinor: 31\nDeviceFileMode: 292\nDeviceFileModify: 1\n' >"$part/ci0/access"
+touch "$r/dev/nvidia-caps/nvidia-cap30"
+host no-file-of-a-part 1 'BAD +parts +a part .* no file for /proc/driver/nvidia/capabilities/gpu0/mig/gi3/ci0/access'
+touch "$r/dev/nvidia-caps/nvidia-cap31"
+host parts 0 'ok +parts +parts of GPUs \(MIG\): 1; --gpu MIG-'
 rm -r "$r"/dev/nvidia* "$r/sys/bus/pci"
 host no-gpu 0 'note +gpu +there is no NVIDIA GPU'
 host no-gpu-library 0 'note +libraries +there is no libopenblas.so.0: programs that use cuBLAS on the software GPU'
