@@ -94,11 +94,11 @@ static const char *kind_name(enum handle_kind kind)
 	return names[kind];
 }
 
-/* Is what it depends on still there, under its number? */
+/* Is what it depends on kept, and still there under its number? */
 static bool is_whole(struct saving *s, const struct kept_object *o, const char *what)
 {
 	if (o->of.kind >= KEPT_KINDS || o->of.id < QCU_ID_FIRST ||
-	    kept_made(kept_find(&s->m->kept, &o->of)) == o->of_number)
+	    (o->of_number && kept_made(kept_find(&s->m->kept, &o->of)) == o->of_number))
 		return true;
 	return refuse_saving(s, "it has %s that needs something which has ended", what);
 }

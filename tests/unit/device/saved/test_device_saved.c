@@ -360,6 +360,26 @@ static void not_yet(void **state)
 	close(fd);
 }
 
+/* The memory has no handle any more, but the array still lies in it. */
+static void array_in_released_memory(void **state)
+{
+	int fd = new_file();
+
+	(void)state;
+	make_session();
+	assert_int_equal(ask(CMD(PHYS_CREATE, phys_create, .size = 2 << 20, .mem = 2)), 0);
+	assert_int_equal(ask(CMD(ARRAY_CREATE, array_create, .array = 3, .width = 8, .height = 4,
+				 .levels = 1, .bits = {32}, .mem = 2)),
+			 0);
+	assert_int_equal(ask(CMD(PHYS_RELEASE, phys_release, .mem = 2)), 0);
+	assert_false(mir_save(mirror, fd, 1000, why, sizeof(why)));
+	assert_string_equal(why, "it has an array that needs something which has ended");
+	assert_int_equal(ask(CMD(ARRAY_DESTROY, array_destroy, .array = 3)), 0);
+	assert_true(mir_save(mirror, fd, 1000, why, sizeof(why)));
+	mir_destroy(mirror);
+	close(fd);
+}
+
 static float milliseconds(void)
 {
 	struct qCUcmd c = CMD(EVENT_ELAPSED, event_elapsed, .start = 6, .end = 7);
@@ -521,6 +541,7 @@ int main(void)
 		cmocka_unit_test(every_byte_counts),
 		cmocka_unit_test(forbidden_commands),
 		cmocka_unit_test(not_yet),
+		cmocka_unit_test(array_in_released_memory),
 		cmocka_unit_test(made_again),
 		cmocka_unit_test(nothing_grows),
 		cmocka_unit_test(copied_attributes),
