@@ -33,6 +33,13 @@ cp "$build"/seeds/fatbin/*.bin "$build"/seeds/ptx/*.ptx "$build/seeds/image"
 cp "$build"/seeds/ptx/*.ptx "$build/seeds/fatbin"
 # And the messages of libraries, as the shims make them.
 "$record" "$build/seeds/mirror"
+# And sessions of test programs that were saved. Long ones are mostly contents.
+for name in array_copies async_copies driver_modules driver_streams host_functions host_register long_work memory_pools \
+	mipmap printf_formats queries stream_attributes surface_write symbols texture_2d; do
+	LD_LIBRARY_PATH=$programs/../../loopback QCU_LOOPBACK_SAVE=7:5 QCU_LOOPBACK_ARCHIVES=$build/seeds/saved \
+		"$programs/$name" >/dev/null 2>&1 </dev/null || true
+done
+find "$build/seeds/saved" -type f -size +63k -delete
 
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
@@ -45,7 +52,8 @@ for target; do
 	ptx) max=12800 ;;
 	fatbin | image) max=24576 ;;
 	elf) max=49152 ;;
-	mirror | saved) max=16384 ;;
+	mirror) max=16384 ;;
+	saved) max=65536 ;;
 	broker | letters | handover) max=1024 ;;
 	state | dump) max=4096 ;;
 	esac

@@ -4,15 +4,17 @@
  * ends first: a session that was saved and cannot be restored ends the program. CUDA's context
  * stays: a new one in the same process would take addresses that the session has had.
  */
-#define _GNU_SOURCE /* memfd_create */
+#define _GNU_SOURCE /* memfd_create, program_invocation_short_name */
 #include "tests/transport/saved.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 #include "qcu-device/base/spin.h"
@@ -113,6 +115,24 @@ static void note_times(const double at[4], int fd)
 	fclose(f);
 }
 
+/* A copy for the fuzzer, into the folder of QCU_LOOPBACK_ARCHIVES. */
+static void keep_archive(int fd)
+{
+	const char *folder = getenv("QCU_LOOPBACK_ARCHIVES");
+	off_t len = lseek(fd, 0, SEEK_END), at = 0;
+	char path[4096];
+	int to;
+
+	if (!folder)
+		return;
+	snprintf(path, sizeof(path), "%s/%s.%d.%u", folder, program_invocation_short_name, getpid(),
+		 left);
+	to = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (to < 0 || sendfile(to, fd, &at, (size_t)len) != len)
+		perror(path);
+	close(to);
+}
+
 static void move(struct mirror **mirror, const struct mir_config *cfg, int fd)
 {
 	double at[4] = {now()};
@@ -124,6 +144,7 @@ static void move(struct mirror **mirror, const struct mir_config *cfg, int fd)
 		return;
 	}
 	at[1] = now();
+	keep_archive(fd);
 	parked = mir_unpark(*mirror);
 	mir_destroy(*mirror);
 	at[2] = now();

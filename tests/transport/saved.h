@@ -7,6 +7,7 @@
  * - QCU_LOOPBACK_SAVED=FILE: gets a line for each time: "saved", or "refused: " and why.
  * - QCU_LOOPBACK_SAVE_WHEN=FILE: not before this file exists.
  * - QCU_LOOPBACK_SAVE_TIMES=FILE: gets a line with what each time took.
+ * - QCU_LOOPBACK_ARCHIVES=FOLDER: gets each archive in a file of its own.
  */
 #ifndef QCU_TEST_SAVED_H
 #define QCU_TEST_SAVED_H
