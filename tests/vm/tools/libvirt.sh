@@ -113,8 +113,53 @@ if [ -n "${qemu:-}" ]; then
 fi
 
 expect_host detach-running 0 'takes effect' "${detach[@]}" guest
+
+# ---- to another libvirt ----
+
+# moves: in the middle of the program, as it is saved above.
+moves() {
+	local i
+	for ((i = 0; i < 30 * slow; i++)); do
+		sleep "0.$((RANDOM % 10))"
+		why=$("${migrate[@]}" 2>&1) && break
+		[ "$(virsh domstate guest)" = running ] || break
+	done
+	echo "$why"
+	[ "$(virsh domstate guest)" = 'shut off' ] && [ "$(virsh_there domstate guest)" = running ]
+}
+
+if [ -z "${qemu:-}" ]; then
+	echo '@skip migrated only our QEMU migrates the device'
+elif [ "$(id -u)" -ne 0 ]; then
+	echo '@skip migrated a second libvirt needs a host name of its own, and so root'
+else
+	libvirtd_there
+	result another-libvirt $?
+	# Another host's qcu-device could have the same socket.
+	virsh dumpxml --migratable --security-info guest |
+		sed "s|path=$socket,|path=$socket.there,|; s|$console|$tmp/there/console|" >"$tmp/there.xml"
+	migrate=(virsh --connect "$uri" migrate --live guest "$uri_there" --migrateuri "unix://$tmp/home/moving"
+		--xml "$tmp/there.xml")
+	before=$device
+	serve "$socket.there" 2
+	expect_host other-sessions-there 1 'migration out. failed' "${migrate[@]}"
+	said '^program: 0$' "$(wc -l <"$console")"
+	result runs-here-on $?
+	kill "$device"
+	wait "$device"
+	serve "$socket.there"
+	moves
+	result migrated $?
+	wait "$before"
+	result device-ends-with-it $?
+	cp "$console" "$tmp/console.here"
+	console=$tmp/there/console
+	said '^program: 0$' 0
+	result program-runs-there $?
+	virsh_there destroy guest
+fi
 virsh destroy guest >/dev/null
 expect_host stopped 0 'nothing to do' "${detach[@]}" guest
 if same_as "$tmp/before.xml"; then echo '@ok as-before-after-all'; else echo '@FAIL as-before-after-all'; fi
-cat "$tmp/console.before" "$console" 2>/dev/null | grep -v -E '^program:|: ok$' | tr -d '\r' >"$klogs/$script"
+cat "$tmp/console.before" "$tmp/console.here" "$console" 2>/dev/null | grep -v -E '^program:|: ok$' | tr -d '\r' >"$klogs/$script"
 if scripts/scan-klog "$klogs/$script"; then echo '@ok kernel-log'; else echo '@FAIL kernel-log'; fi
