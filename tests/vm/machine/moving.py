@@ -65,15 +65,16 @@ class Device:
     def __init__(self, name, sessions=SESSIONS, more=()):
         self.socket, self.log = f"{folder}/{name}.sock", f"{folder}/{name}.device.log"
         self.start(sessions, more)
+        until("qcu-device's socket", lambda: os.path.exists(self.socket))
 
     def start(self, sessions=SESSIONS, more=()):
+        """Its socket goes when a QEMU connects. One that waits for it may do so before anybody sees the socket."""
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 [qcu_device, "--socket", self.socket, "--gpu", "soft", "--sessions", str(sessions), "--metrics", "none",
                  *more],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         everything.append(self.process)
-        until("qcu-device's socket", lambda: os.path.exists(self.socket))
 
     def said(self, text):
         with open(self.log, encoding="ascii") as log:
