@@ -156,6 +156,19 @@ void mir_host_calls_end(struct mirror *m)
 	answer_parked_request(req);
 }
 
+bool mir_awaits_program(struct mirror *m)
+{
+	bool awaits;
+
+	pthread_mutex_lock(&m->host_calls.lock);
+	awaits = mir_host_calls_look(m);
+	pthread_mutex_unlock(&m->host_calls.lock);
+	pthread_mutex_lock(&m->result_lock);
+	awaits |= m->result_count > 0;
+	pthread_mutex_unlock(&m->result_lock);
+	return awaits;
+}
+
 struct mir_request *mir_unpark(struct mirror *m)
 {
 	struct host_calls *h = &m->host_calls;

@@ -113,17 +113,26 @@ void mirror_vq_run(const struct mirror_args *args) __attribute__((noreturn));
  * is sent until the answer is there.
  */
 enum mirror_tells {
-	MIRROR_BEGIN = 1, /* work this queue, or go on with it; with the kick fd and the call fd */
-	MIRROR_CALL,	  /* another call fd, or none */
-	MIRROR_HOLD,	  /* take no more commands, and finish those that were taken (answer) */
-	MIRROR_SAVE,	  /* held: write the session into this file (answer) */
-	MIRROR_RESTORE,	  /* make the session that is in this file, and be held (answer) */
+	/*
+	 * Work this queue, or go on with it; with the kick fd and the call fd. For wait_ms at first
+	 * take commands only as long as a host function of the program needs them.
+	 */
+	MIRROR_BEGIN = 1,
+	MIRROR_CALL, /* another call fd, or none */
+	/*
+	 * Finish the commands that were taken, and take only those that a host function of the
+	 * program needs. When none is left, or after wait_ms, take no more (answer).
+	 */
+	MIRROR_HOLD,
+	MIRROR_SAVE,	/* held: write the session into this file (answer) */
+	MIRROR_RESTORE, /* make the session that is in this file, and be held (answer) */
 };
 
 /* The addresses of the queue's parts are guest-physical: the sender has them mapped elsewhere. */
 struct mirror_message {
 	uint32_t what;
 	unsigned int wait_ms; /* how long commands may take to end */
+	bool vm_stands;	      /* the VM's processors have stopped: no host function ends */
 	unsigned int session;
 	uint32_t guest_pid;
 	bool event_idx;

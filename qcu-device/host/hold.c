@@ -33,9 +33,10 @@ static bool refuse_session(const struct session *s, const char *text, char *why,
 /* ---- asking a mirror ---- */
 
 static bool ask_mirror(struct device *d, unsigned int queue, enum mirror_tells what,
-		       unsigned int wait_ms, int file)
+		       unsigned int wait_ms, bool vm_stands, int file)
 {
-	const struct mirror_message m = {.what = what, .session = queue, .wait_ms = wait_ms};
+	const struct mirror_message m = {
+		.what = what, .session = queue, .wait_ms = wait_ms, .vm_stands = vm_stands};
 
 	return mirror_tell(&d->session[queue].mirror, &m, &file, file >= 0, MSG_DONTWAIT);
 }
@@ -63,7 +64,8 @@ static bool hear_answer(struct device *d, unsigned int queue, unsigned int ms,
 	return a->ok;
 }
 
-bool sessions_hold(struct device *d, unsigned int wait_ms, bool *passes, char *why, size_t size)
+bool sessions_hold(struct device *d, unsigned int wait_ms, bool vm_stands, bool *passes, char *why,
+		   size_t size)
 {
 	struct mirror_answer a;
 	bool asked[QCU_MAX_SESSIONS + 1] = {false}, ok = true;
@@ -80,7 +82,7 @@ bool sessions_hold(struct device *d, unsigned int wait_ms, bool *passes, char *w
 		if (s->state != SESSION_LIVE)
 			continue;
 		atomic_store(&d->states[q].told, true);
-		asked[q] = ask_mirror(d, q, MIRROR_HOLD, wait_ms, -1);
+		asked[q] = ask_mirror(d, q, MIRROR_HOLD, wait_ms, vm_stands, -1);
 		if (!asked[q])
 			sessions_kill(d, q, "ended, because its mirror does not respond");
 	}
@@ -107,7 +109,7 @@ void sessions_go_on(struct device *d)
 	for (q = 1; q <= d->opt->sessions; q++) {
 		struct session *s = &d->session[q];
 
-		if (s->held && s->state == SESSION_LIVE && !mirror_begin(d, q, &s->mirror))
+		if (s->held && s->state == SESSION_LIVE && !mirror_begin(d, q, &s->mirror, true))
 			sessions_kill(d, q, "ended, because its mirror does not respond");
 		s->held = false;
 	}
@@ -212,7 +214,7 @@ static bool write_archive(struct device *d, unsigned int queue, struct state_ent
 	struct mirror_answer a = {.why = "its mirror does not respond"};
 	off_t end;
 
-	if (!ask_mirror(d, queue, MIRROR_SAVE, ANSWER_MS, own) ||
+	if (!ask_mirror(d, queue, MIRROR_SAVE, ANSWER_MS, true, own) ||
 	    !hear_answer(d, queue, TRANSFER_MS, &a))
 		return refuse_session(s, a.why, why, size);
 	if (!find_waiting(d, queue, &record->waits))

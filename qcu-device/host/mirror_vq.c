@@ -30,6 +30,9 @@
  */
 #define TAIL_FREE 4096u
 
+/* How often a session that is held or rests looks whether a host function needs it. */
+#define SLICE_MS 2
+
 #define REPLY_BUFFERS 4 /* a reply of 64 bytes may be split, but not into more buffers */
 
 struct vq {
@@ -40,7 +43,8 @@ struct vq {
 	unsigned int session;
 	uint32_t guest_pid;
 	int kick_fd, call_fd, ctl_fd;
-	struct ring_chain chain;		      /* the chain that is being taken */
+	uint64_t rests_until;	 /* until then it takes only what host functions need */
+	struct ring_chain chain; /* the chain that is being taken */
 	_Atomic(struct vq_request *) taken[RING_MAX]; /* by head: requests that are not answered */
 	struct spin spin;
 };
@@ -205,6 +209,14 @@ static struct mir_request *take_popped_request(struct vq *vq)
 	return &r->req;
 }
 
+static void submit_popped(struct vq *vq)
+{
+	struct mir_request *req = take_popped_request(vq);
+
+	if (req && !mir_submit(vq->m, req))
+		rule_broken(NULL);
+}
+
 /* ---- what the main process says ---- */
 
 /* `fds` has two, -1 where none came. False: there is no message yet. */
@@ -310,12 +322,47 @@ static void save_into(struct vq *vq, const struct mirror_message *m, int fd)
 	answer_main(vq, &a);
 }
 
-static void hold_session(struct vq *vq, const struct mirror_message *m)
+/*
+ * Takes commands as long as the program must do something: a host function ends with a command, and
+ * what it does may need some before. end: not longer. False: there was none to take.
+ */
+static bool take_needed(struct vq *vq, uint64_t end)
 {
+	bool some = false;
+	const char *why;
+	int rc;
+
+	while (mir_awaits_program(vq->m) && spin_clock() < end) {
+		pthread_mutex_lock(&vq->lock);
+		rc = ring_pop(&vq->ring, &vq->chain, &why);
+		pthread_mutex_unlock(&vq->lock);
+		if (rc < 0)
+			rule_broken(why);
+		if (!rc)
+			break;
+		submit_popped(vq);
+		some = true;
+	}
+	return some;
+}
+
+/*
+ * Waits until the session stands still. If it needs the program for that, the program's commands
+ * are taken, and a VM that stands is not waited for. takes: the queue is there.
+ */
+static void hold_session(struct vq *vq, const struct mirror_message *m, bool takes)
+{
+	const uint64_t end = spin_clock() + m->wait_ms * 1000000ull;
 	struct mirror_answer a = {0};
+	bool waits;
 
 	atomic_store(&vq->args->states[vq->session].told, false);
-	a.ok = mir_can_save(vq->m, m->wait_ms, &a.passes, a.why, sizeof(a.why));
+	do {
+		a.ok = mir_can_save(vq->m, SLICE_MS, &a.passes, a.why, sizeof(a.why));
+		waits = !a.ok && a.passes && spin_clock() < end;
+		if (waits && mir_awaits_program(vq->m))
+			waits = (takes && take_needed(vq, end)) || !m->vm_stands;
+	} while (waits);
 	answer_main(vq, &a);
 }
 
@@ -331,12 +378,13 @@ static void be_held(struct vq *vq)
 		switch (m.what) {
 		case MIRROR_BEGIN:
 			take_queue(vq, &m, fds);
+			vq->rests_until = m.wait_ms ? spin_clock() + m.wait_ms * 1000000ull : 0;
 			return;
 		case MIRROR_CALL:
 			take_call_fd(vq, fds[0]);
 			break;
 		case MIRROR_HOLD:
-			hold_session(vq, &m);
+			hold_session(vq, &m, false);
 			break;
 		case MIRROR_SAVE:
 			save_into(vq, &m, fds[0]);
@@ -359,11 +407,23 @@ static void obey(struct vq *vq)
 		take_call_fd(vq, fds[0]);
 		return;
 	case MIRROR_HOLD:
-		hold_session(vq, &m);
+		hold_session(vq, &m, true);
 		be_held(vq);
 		return;
 	}
 	_exit(MIRROR_EXIT_SETUP);
+}
+
+/* After it was held: takes only what host functions need, for as long as BEGIN has said. */
+static void rest_after_hold(struct vq *vq)
+{
+	struct pollfd p = {.fd = vq->ctl_fd, .events = POLLIN};
+
+	while (spin_clock() < vq->rests_until) {
+		take_needed(vq, vq->rests_until);
+		if (poll(&p, 1, SLICE_MS) > 0)
+			obey(vq);
+	}
 }
 
 /* ---- the queue ---- */
@@ -380,8 +440,10 @@ static void wait_for_work(struct vq *vq)
 		return;
 	if (fds[0].revents && eventfd_read(vq->kick_fd, &kicks) && errno != EAGAIN)
 		_exit(MIRROR_EXIT_SETUP);
-	if (fds[1].revents)
+	if (fds[1].revents) {
 		obey(vq);
+		rest_after_hold(vq);
+	}
 }
 
 /* Polls for work for a moment. Meanwhile the guest need not notify us. */
@@ -426,13 +488,14 @@ static void __attribute__((noreturn)) serve_queue(struct vq *vq)
 	uint64_t since = 0; /* when the queue was found empty; 0: it is not empty */
 
 	for (;;) {
-		struct mir_request *req;
 		const char *why;
 		bool idle;
 		int rc;
 
-		if (atomic_load_explicit(&vq->ring.state->told, memory_order_relaxed))
+		if (atomic_load_explicit(&vq->ring.state->told, memory_order_relaxed)) {
 			obey(vq);
+			rest_after_hold(vq);
+		}
 		pthread_mutex_lock(&vq->lock);
 		ring_kicks_off(&vq->ring);
 		rc = ring_pop(&vq->ring, &vq->chain, &why);
@@ -444,9 +507,7 @@ static void __attribute__((noreturn)) serve_queue(struct vq *vq)
 			if (since)
 				spin_came(&vq->spin, spin_clock() - since);
 			since = 0;
-			req = take_popped_request(vq);
-			if (req && !mir_submit(vq->m, req))
-				rule_broken(NULL);
+			submit_popped(vq);
 		} else if (!since) {
 			since = spin_clock();
 			look_for_work(vq, since);

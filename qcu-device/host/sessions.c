@@ -303,7 +303,7 @@ void sessions_queue_starts(struct device *d, unsigned int queue)
 		return_all_chains(d, queue);
 		return;
 	}
-	if (ok && mirror_begin(d, queue, &s->mirror))
+	if (ok && mirror_begin(d, queue, &s->mirror, true))
 		return;
 	end_session(d, queue,
 		    ok ? "ended, because its mirror does not respond"

@@ -19,6 +19,7 @@
 
 #include "qcu-device/base/complain.h"
 #include "qcu-device/base/send_files.h"
+#include "qcu-device/base/spin.h"
 #include "qcu-device/jail/groups.h"
 #include "qcu-device/host/nursery.h"
 #include "qcu-device/host/vhost.h"
@@ -219,11 +220,27 @@ bool mirror_tell(const struct mirror_process *p, const struct mirror_message *m,
 	return send_files(p->ctl_fd, m, sizeof(*m), fds, n, MSG_NOSIGNAL | flags) == sizeof(*m);
 }
 
-bool mirror_begin(struct device *d, unsigned int queue, const struct mirror_process *p)
+/*
+ * A program that is in a host function when the processors stop is in the way. QEMU lets the VM go
+ * on then, and is likely to be told soon to try again. So after such a refusal, and after each
+ * question that soon follows it, sessions rest: they begin no work but that of a host function. If
+ * the VM stops meanwhile, it finds them idle.
+ */
+#define REST_MS	   1000
+#define REFUSED_MS 10000
+
+static unsigned int find_rest_ms(const struct device *d)
+{
+	return d->refused && spin_clock() - d->refused < REFUSED_MS * 1000000ull ? REST_MS : 0;
+}
+
+bool mirror_begin(struct device *d, unsigned int queue, const struct mirror_process *p,
+		  bool goes_on)
 {
 	const VuVirtq *vq = &d->vu.vq[queue];
 	const struct mirror_message m = {
 		.what = MIRROR_BEGIN,
+		.wait_ms = goes_on ? find_rest_ms(d) : 0,
 		.session = queue,
 		.guest_pid = d->session[queue].guest_pid,
 		.event_idx = d->ring[queue].event_idx,
@@ -246,7 +263,7 @@ static bool give_session(struct device *d, unsigned int queue, const struct mirr
 		.guest_pid = d->session[queue].guest_pid,
 	};
 
-	return saved < 0 ? mirror_begin(d, queue, p) : mirror_tell(p, &m, &saved, 1, 0);
+	return saved < 0 ? mirror_begin(d, queue, p, false) : mirror_tell(p, &m, &saved, 1, 0);
 }
 
 bool spares_take(struct device *d, unsigned int queue, int saved, struct mirror_process *out)

@@ -218,7 +218,8 @@ static bool try_to_hand_over(struct device *d, char *why, size_t size)
 		snprintf(why, size, "the VM is being saved or moved");
 		return false;
 	}
-	if (sessions_hold(d, HOLD_MS, &passes, why, size) && hand_sessions_over(d, why, size))
+	if (sessions_hold(d, HOLD_MS, false, &passes, why, size) &&
+	    hand_sessions_over(d, why, size))
 		return true;
 	sessions_go_on(d);
 	return false;

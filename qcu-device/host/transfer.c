@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "qcu-device/base/complain.h"
+#include "qcu-device/base/spin.h"
 #include "qcu-device/host/vhost.h"
 #include "qcu-device/moving/dirty.h"
 
@@ -51,7 +52,7 @@ void transfer_reason(struct device *d, char *why, size_t size)
 	if (d->stands) {
 		snprintf(why, size, "%s", d->against);
 	} else if (sessions_open(d, NULL)) {
-		if (!sessions_hold(d, ASK_MS, &passes, why, size) && passes)
+		if (!sessions_hold(d, ASK_MS, false, &passes, why, size) && passes)
 			*why = '\0';
 		sessions_go_on(d);
 	}
@@ -72,7 +73,9 @@ void transfer_message(struct device *d, unsigned int request)
 	if (request == VHOST_USER_GET_VRING_BASE && d->asked && !d->stands) {
 		d->stands = true;
 		d->against[0] = '\0';
-		sessions_hold(d, STOP_MS, &passes, d->against, sizeof(d->against));
+		if (!sessions_hold(d, STOP_MS, true, &passes, d->against, sizeof(d->against)) &&
+		    passes)
+			d->refused = spin_clock();
 	}
 	if (request != VHOST_USER_GET_VRING_BASE)
 		d->asked = false;

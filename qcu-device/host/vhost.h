@@ -78,6 +78,7 @@ struct device {
 	bool asked;	   /* QEMU's last message asks whether the VM can be saved */
 	bool stands;	   /* the device stops to be saved: all sessions are held */
 	char against[256]; /* then: why they cannot be saved; empty: they can */
+	uint64_t refused;  /* when a reason that may pass was last in the way; 0: never */
 	bool wrote;	   /* there has been a session since QEMU began to log written pages */
 	bool moved;	   /* the last state was saved, or loaded, without an error */
 	int saving;	   /* the pipe for the state that is to be written; -1: none */
@@ -106,8 +107,10 @@ bool spares_take(struct device *d, unsigned int queue, int saved, struct mirror_
 /* Sends a message with up to two files. False: with errno. */
 bool mirror_tell(const struct mirror_process *p, const struct mirror_message *m, const int *fds,
 		 unsigned int n, int flags);
-/* Tells the mirror to work this queue. */
-bool mirror_begin(struct device *d, unsigned int queue, const struct mirror_process *p);
+/* Tells the mirror to work this queue. goes_on: it was held, and may rest at first (MIRROR_BEGIN).
+ */
+bool mirror_begin(struct device *d, unsigned int queue, const struct mirror_process *p,
+		  bool goes_on);
 /* The mirror's process has been reaped: closes what is left of it, and frees its seat. */
 void mirror_gone(struct device *d, const struct mirror_process *p);
 
@@ -152,10 +155,12 @@ void sessions_queue_starts(struct device *d, unsigned int queue);
  * hold.c: all sessions stand still, are saved, and go on, here or in another qcu-device.
  *
  * sessions_hold(): no mirror takes commands any more, and their GPUs do nothing. wait_ms: how long
- * work may take to end. False: one of the sessions cannot be saved, and `why` names it. All are
- * held in any case. *passes: the reason may pass.
+ * work may take to end. vm_stands: a host function of a program cannot end, so nothing waits for
+ * it. False: one of the sessions cannot be saved, and `why` names it. All are held in any case.
+ * *passes: the reason may pass.
  */
-bool sessions_hold(struct device *d, unsigned int wait_ms, bool *passes, char *why, size_t size);
+bool sessions_hold(struct device *d, unsigned int wait_ms, bool vm_stands, bool *passes, char *why,
+		   size_t size);
 /* All held sessions go on with their queues, which have not stopped. */
 void sessions_go_on(struct device *d);
 /*

@@ -18,9 +18,15 @@
 bool mir_can_save(struct mirror *m, unsigned int wait_ms, bool *passes, char *why, size_t size);
 
 /*
- * The same, and writes all of the session to the file, from where it stands on. The mirror stays as
- * it is: it may go on, or end if another one goes on from the file. Then a request that waits for a
- * host function is taken out with mir_unpark().
+ * Is a host function of the program running, or about to run, or a result not read yet? That ends
+ * with commands that the mirror must get.
+ */
+bool mir_awaits_program(struct mirror *m);
+
+/*
+ * mir_can_save(), and writes all of the session to the file, from where it stands on. The mirror
+ * stays as it is: it may go on, or end if another one goes on from the file. Then a request that
+ * waits for a host function is taken out with mir_unpark().
  */
 bool mir_save(struct mirror *m, int fd, unsigned int wait_ms, char *why, size_t size);
 

@@ -107,6 +107,9 @@ test_device_jail_LIBS := $(DEVICE_LIBS)
 UNIT_TESTS += test_device_groups
 test_device_groups_OBJS := $(test_device_jail_OBJS)
 test_device_groups_LIBS := $(DEVICE_LIBS)
+UNIT_TESTS += test_device_calls
+test_device_calls_OBJS := $(test_device_jail_OBJS)
+test_device_calls_LIBS := $(DEVICE_LIBS)
 
 # What programs may learn of a GPU.
 UNIT_TESTS += test_device_sensors
