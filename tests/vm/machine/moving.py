@@ -12,11 +12,13 @@ import json
 import os
 import random
 import re
+import select
 import signal
 import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 
 folder, qemu, qcu_device, vmlinux, initrd, klog, slow = sys.argv[1:]
@@ -271,6 +273,37 @@ class VM:
             p.wait()
 
 
+class Relay:
+    """A connection to a target that can be cut, as a network can."""
+
+    name = "relay"
+
+    def __init__(self, target):
+        self.ends = []
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(f"{folder}/{self.name}.incoming")
+        listener.listen(1)
+        threading.Thread(target=self.carry, args=(listener, f"{folder}/{target.name}.incoming"), daemon=True).start()
+
+    def carry(self, listener, path):
+        there = socket.socket(socket.AF_UNIX)
+        there.connect(path)
+        self.ends = [listener.accept()[0], there]
+        try:
+            while True:
+                for end in select.select(self.ends, [], [])[0]:
+                    some = end.recv(65536)
+                    if not some:
+                        return
+                    self.ends[end is self.ends[0]].sendall(some)
+        except OSError:
+            pass  # it was cut
+
+    def cut(self):
+        for end in self.ends:
+            end.shutdown(socket.SHUT_RDWR)
+
+
 # ---- the cases ----
 
 def expect(what, condition):
@@ -428,15 +461,16 @@ def begins_meanwhile(vm):
     return target
 
 
-def cut_off(vm, how):
+def cut_off(vm, how, way=lambda target: target):
     target = VM("cut", incoming=True)
     target.listen()
+    way = way(target)
     vm.does("hold")
     vm.slowly()
-    vm.migrate_to(target)
+    vm.migrate_to(way)
     vm.becomes("active")
     vm.does("vector_add")
-    how(target)
+    how(way)
     vm.becomes("failed", "cancelled")
     until("it runs", vm.runs)
     vm.fast()
@@ -447,6 +481,10 @@ def cut_off(vm, how):
 
 def cut_target_killed(vm):
     cut_off(vm, lambda target: target.process.kill())
+
+
+def cut_network(vm):
+    cut_off(vm, lambda relay: relay.cut(), Relay)
 
 
 def cut_cancelled(vm):
@@ -602,7 +640,7 @@ def main():
     vm = VM("first", "-blockdev", f"driver=file,node-name=file,filename={folder}/disk",
             "-blockdev", "driver=qcow2,node-name=disk,file=file")
     cases = [saved_under_a_program, saved_with_a_dead_session, refused_under_a_kernel, saved_while_programs_work,
-             refused_without_a_device, another_device, cut_target_killed, cut_cancelled, cut_no_device_there,
+             refused_without_a_device, another_device, cut_target_killed, cut_network, cut_cancelled, cut_no_device_there,
              cut_device_silent_then_killed, cut_other_sessions, cut_no_room, snapshot, begins_meanwhile, move,
              moved_while_programs_work, move_stopped, to_a_file, after_it_all]
     failed = False
