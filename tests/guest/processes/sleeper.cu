@@ -5,7 +5,7 @@
  * memory is unchanged, and returns 0.
  *
  * With "busy" it copies and computes without a pause instead of waiting. With "kernel" a kernel runs as
- * long as it waits. With "wait" it waits
+ * long as it waits. With "calls" it is in host functions nearly all of the time. With "wait" it waits
  * for a stream that never goes on. With "poll" it queries such a stream again and again. A CUDA
  * error ends it with the error's number as exit code (255 if the number does not fit into an
  * exit code).
@@ -71,6 +71,24 @@ static void never_done(bool poll)
 	give_up(err, poll ? "cudaStreamQuery" : "cudaStreamSynchronize");
 }
 
+static void nap(void *)
+{
+	usleep(20000);
+}
+
+/* Returns the exit code. */
+static int hold_calls(void)
+{
+	printf("ready %d\n", (int)getpid());
+	fflush(stdout);
+	while (!told_to_stop(0)) {
+		for (int i = 0; i < 4; i++)
+			TRY(cudaLaunchHostFunc(NULL, nap, NULL));
+		TRY(cudaDeviceSynchronize());
+	}
+	return 0;
+}
+
 /* Returns the exit code. */
 static int hold_a_kernel(void)
 {
@@ -101,6 +119,8 @@ int main(int argc, char **argv)
 	TRY(cudaMemcpy(dev, pageable, N * 4, cudaMemcpyHostToDevice));
 	if (kernel)
 		return hold_a_kernel();
+	if (argc > 1 && !strcmp(argv[1], "calls"))
+		return hold_calls();
 	if (argc > 1 && !busy)
 		never_done(!strcmp(argv[1], "poll"));
 	printf("ready %d\n", (int)getpid());

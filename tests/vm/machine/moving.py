@@ -362,6 +362,15 @@ def saved_under_a_program(vm):
     vm.does("release && vector_add")
 
 
+def saved_between_host_functions(vm):
+    """A program that is in a host function nearly always. A try soon after a refused one finds it in none."""
+    vm.does("hold calls")
+    for _ in range(ROUNDS):
+        snapshot_now(vm, "x")
+        load(vm, "x")
+    vm.does("release && vector_add")
+
+
 def saved_with_a_dead_session(vm):
     """A program whose mirror has died gets its error where the VM goes on."""
     vm.does("hold")
@@ -639,8 +648,8 @@ def main():
     make_qcow2(f"{folder}/disk")
     vm = VM("first", "-blockdev", f"driver=file,node-name=file,filename={folder}/disk",
             "-blockdev", "driver=qcow2,node-name=disk,file=file")
-    cases = [saved_under_a_program, saved_with_a_dead_session, refused_under_a_kernel, saved_while_programs_work,
-             refused_without_a_device, another_device, cut_target_killed, cut_network, cut_cancelled, cut_no_device_there,
+    cases = [saved_under_a_program, saved_between_host_functions, saved_with_a_dead_session, refused_under_a_kernel,
+             saved_while_programs_work, refused_without_a_device, another_device, cut_target_killed, cut_network, cut_cancelled, cut_no_device_there,
              cut_device_silent_then_killed, cut_other_sessions, cut_no_room, snapshot, begins_meanwhile, move,
              moved_while_programs_work, move_stopped, to_a_file, after_it_all]
     failed = False
