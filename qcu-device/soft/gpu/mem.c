@@ -119,7 +119,7 @@ void soft_mem_fini(struct soft_mem *m)
  */
 static bool has_whole_pages(const struct soft_mem *m, uint32_t tag)
 {
-	return tag == SOFT_IMPORT || (m->be->movable && soft_mem_tag(tag));
+	return tag == SOFT_IMPORT || (m->be->movable && (soft_mem_tag(tag) || tag == SOFT_POOL));
 }
 
 static uint64_t lower_edge(const struct soft_mem *m, const struct soft_range *r)

@@ -5,8 +5,8 @@
  * operating system, and its addresses cannot be accessed until it is back. The table of ranges does
  * not change, so an address stays valid and is given to nobody else.
  *
- * Memory that another process may have open (SOFT_KNOWN), variables, pools and memory that is
- * mapped elsewhere stay.
+ * Memory that another process may have open (SOFT_KNOWN), variables and memory that is mapped
+ * elsewhere stay. What a pool has freed is no memory: the caller has waited for all streams.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -140,7 +140,7 @@ static uint64_t leave_pieces(struct soft_mem *m, uint64_t want, const struct be_
 
 	for (i = 0; soft_ranges_at(&m->table, i, &r); i++) {
 		end = r.lo + soft_round_up(r.hi - r.lo, GRAIN);
-		if (r.tag != SOFT_MEMORY)
+		if (r.tag != SOFT_MEMORY && r.tag != SOFT_POOL)
 			continue;
 		for (addr = r.lo; addr < end; addr += bytes) {
 			bytes = end - addr < PIECE ? end - addr : PIECE;

@@ -6,7 +6,8 @@
  * allocations that failed.
  *
  * A step checks a piece and changes it, by a kernel, a graph or copies; or frees it and allocates
- * another one. PAUSE_US: after each 8 steps it sleeps, so that others may take the memory.
+ * another one. Every second piece is of the default pool. PAUSE_US: after each 8 steps it sleeps,
+ * so that others may take the memory.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -30,6 +31,7 @@ struct piece {
 };
 
 static struct piece piece[PIECES];
+static cudaStream_t s;
 static uint32_t *host;
 
 __global__ void add_one(uint32_t *at, unsigned int stride)
@@ -40,10 +42,16 @@ __global__ void add_one(uint32_t *at, unsigned int stride)
 		at[i + k]++;
 }
 
+static bool is_pooled(const struct piece *p)
+{
+	return (p - piece) % 2;
+}
+
 /* Fills it from the host. False: there is no memory. */
 static bool get_piece(struct piece *p, uint32_t value)
 {
-	cudaError_t err = cudaMalloc(&p->at, PIECE);
+	cudaError_t err =
+		is_pooled(p) ? cudaMallocAsync(&p->at, PIECE, s) : cudaMalloc(&p->at, PIECE);
 
 	if (err == cudaErrorMemoryAllocation) {
 		cudaGetLastError();
@@ -100,7 +108,6 @@ int main(int argc, char **argv)
 	cudaGraphExec_t exec;
 	uint32_t *scratch;
 	cudaGraph_t graph;
-	cudaStream_t s;
 	int fd;
 
 	if (argc != 6 || n < 2 || n > PIECES)
@@ -131,7 +138,7 @@ int main(int argc, char **argv)
 			count[2] += !get_piece(p, (uint32_t)seed);
 		} else if (how == 3) {
 			check_piece(p);
-			CHECK(cudaFree(p->at));
+			CHECK(is_pooled(p) ? cudaFreeAsync(p->at, s) : cudaFree(p->at));
 			count[2] += !get_piece(p, (uint32_t)seed);
 		} else {
 			change_piece(p, how, exec, scratch);

@@ -107,6 +107,15 @@ static uint64_t alloc(struct be *be, uint64_t size)
 	return a;
 }
 
+static uint64_t alloc_pooled(struct be *be, uint64_t size)
+{
+	struct be_pool *p;
+	uint64_t a;
+
+	assert_int_equal(be_soft.pool_default(be, 0, &p), QCU_ERR_Success);
+	return be_soft.pool_alloc(be, p, size, be_soft.stream_legacy(be, 0), &a) ? 0 : a;
+}
+
 static uint64_t leave(struct be *be, uint64_t want)
 {
 	struct be_store store = new_store();
@@ -320,18 +329,47 @@ static void the_end_frees_what_is_away(void **state)
 	/* teardown() looks. */
 }
 
-/* What another process may have open, pools and variables of modules stay. */
+/* Freed in a stream, or as other memory. */
+static void memory_of_pools_leaves(void **state)
+{
+	struct be *be = *state;
+	struct be_stream *s = be_soft.stream_legacy(be, 0);
+	uint64_t a = alloc_pooled(be, 3 * PIECE), b = alloc_pooled(be, 100), c;
+
+	fill(a, 3 * PIECE, 1);
+	fill(b, 100, 2);
+	assert_int_equal(be_soft.mem_movable(be, 0), 3 * PIECE + 512);
+	assert_int_equal(leave(be, UINT64_MAX), 3 * PIECE + 512);
+	assert_true(faults(a));
+	assert_true(faults(b));
+	/* What is allocated meanwhile shares no page with what is away. */
+	c = alloc_pooled(be, 100);
+	fill(c, 100, 3);
+	assert_int_equal(come_back(be), 3 * PIECE + 512);
+	check(a, 3 * PIECE, 1);
+	check(b, 100, 2);
+	check(c, 100, 3);
+	assert_int_equal(leave(be, UINT64_MAX), 3 * PIECE + 1024);
+	assert_int_equal(be_soft.pool_free(be, a, s), QCU_ERR_Success);
+	assert_int_equal(be_soft.pool_free(be, a, s), QCU_ERR_InvalidValue);
+	assert_int_equal(be_soft.device_sync(be, 0), QCU_ERR_Success);
+	assert_int_equal(host.out, 1024);
+	assert_int_equal(be_soft.mem_free(be, b), QCU_ERR_Success);
+	assert_int_equal(host.out, 512);
+	assert_int_equal(host.in, 0);
+	assert_int_equal(come_back(be), 512);
+	check(c, 100, 3);
+	assert_int_equal(be_soft.pool_free(be, c, s), QCU_ERR_Success);
+}
+
+/* What another process may have open and variables of modules stay. */
 static void what_others_may_use_stays(void **state)
 {
 	unsigned char handle[BE_IPC_BYTES];
 	struct be *be = *state;
-	uint64_t a = alloc(be, PIECE), imported, pooled;
-	struct be_pool *p;
+	uint64_t a = alloc(be, PIECE), imported;
 
 	fake_module(be);
-	assert_int_equal(be_soft.pool_default(be, 0, &p), QCU_ERR_Success);
-	assert_int_equal(be_soft.pool_alloc(be, p, PIECE, be_soft.stream_legacy(be, 0), &pooled),
-			 QCU_ERR_Success);
 	assert_int_equal(be_soft.mem_movable(be, 0), PIECE);
 	assert_int_equal(be_soft.mem_export(be, 0, a, handle), QCU_ERR_Success);
 	assert_int_equal(be_soft.mem_movable(be, 0), 0);
@@ -341,7 +379,6 @@ static void what_others_may_use_stays(void **state)
 	assert_int_equal(leave(be, UINT64_MAX), 0);
 	assert_int_equal(be_soft.mem_unimport(be, imported), QCU_ERR_Success);
 	assert_int_equal(be_soft.mem_free(be, a), QCU_ERR_Success);
-	assert_int_equal(be_soft.mem_free(be, pooled), QCU_ERR_Success);
 }
 
 /* ---- random steps against a model ---- */
@@ -394,9 +431,11 @@ static void step(struct be *be, struct block *b, unsigned int *seed)
 		}
 		b->size = random_size(seed);
 		b->seed = (unsigned int)rand_r(seed);
-		if (be_soft.mem_alloc(be, 0, b->size, &b->addr))
+		if (b->seed % 2)
+			b->addr = alloc_pooled(be, b->size);
+		else if (be_soft.mem_alloc(be, 0, b->size, &b->addr))
 			b->addr = 0;
-		else
+		if (b->addr)
 			fill(b->addr, b->size, b->seed);
 		return;
 	}
@@ -439,6 +478,7 @@ int main(void)
 		TEST(memory_that_is_away_is_freed_without_coming_back),
 		TEST(a_reset_frees_what_is_away),
 		TEST(the_end_frees_what_is_away),
+		TEST(memory_of_pools_leaves),
 		TEST(what_others_may_use_stays),
 		TEST(random_steps),
 	};
