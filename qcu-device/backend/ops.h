@@ -70,6 +70,8 @@ BE_CUDA_OP(uint64_t, mem_taken, struct be *be, uint64_t addr)
  *   or nothing more can leave; *left says how many have. It succeeds if nothing has left, and if
  *   the store is full. After an error, too, *left is right, and each piece is either here or away.
  *   What another process may have open stays.
+ *   What a pool keeps and does not use is given back first. It counts as what has left, but it is
+ *   not away and does not come back.
  * - mem_return brings back all that is away. cudaErrorMemoryAllocation: there is no room for the
  *   rest, which stays away. *back says how many bytes are back.
  * - mem_movable: how many bytes could leave now; mem_away: how many are away.

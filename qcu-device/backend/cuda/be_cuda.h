@@ -33,6 +33,7 @@ struct be_stream {
 	cudaStream_t s;
 	unsigned int dev;
 	unsigned int life;
+	uint64_t number; /* no other stream of the device ever has it; 0: the legacy stream */
 	LIST_ENTRY(be_stream) link;
 };
 
@@ -46,10 +47,22 @@ struct be_event {
 	_Atomic uint64_t late;
 };
 
+/*
+ * Without options.movable the memory is that of CUDA's pool. With it, CUDA's pool only keeps the
+ * attributes, and the other members are used (be_cuda_lot.c). They are protected by `lot_lock`.
+ */
 struct be_pool {
 	cudaMemPool_t p;
 	unsigned int dev;
+	bool listed, gone; /* gone: destroyed, but some of its memory is used */
+	uint64_t max_size, threshold;
+	uint64_t used, used_high, reserved, reserved_high;
+	_Atomic uint8_t access[CU_DEVICES]; /* CUmemAccess_flags of each device */
+	TAILQ_HEAD(cu_lots, cu_lot) lots, idle, marked;
+	LIST_ENTRY(be_pool) link;
 };
+
+LIST_HEAD(cu_pools, be_pool);
 
 /* A kernel in the context of one device. A reset of the device takes it away. */
 struct cu_function {
@@ -91,6 +104,7 @@ struct cu_range {
 	uint64_t seen;	      /* mapped memory: a bit for each device that may use it; else 0 */
 	bool keep;	      /* may be given out again when it is freed, see be_cuda_kept.c */
 	struct cu_slab *slab; /* in which it lies, see be_cuda_slabs.c; else NULL */
+	struct cu_lot *lot;   /* of a pool, see be_cuda_lot.c; else NULL */
 	uint64_t charged;     /* if it is a whole allocation of cudaMalloc */
 	uint64_t offset;      /* in what has been imported */
 };
@@ -160,6 +174,7 @@ struct cu_part {
 struct cu_plot {
 	uint64_t addr, size, part_bytes;
 	unsigned int dev;
+	const struct be_pool *pool; /* which says who may use it; NULL: it is of no pool */
 	bool known;   /* another process may have it open, or it is another process's */
 	bool offered; /* to other processes: each part on its own */
 	struct be_pass_handle offer;
@@ -209,6 +224,9 @@ struct be {
 	struct sorted held;
 	pthread_mutex_t stream_lock; /* protects the list of streams */
 	struct cu_streams streams;
+	uint64_t stream_numbers;  /* given so far */
+	pthread_mutex_t lot_lock; /* protects the pools with memory that can leave */
+	struct cu_pools pools;
 	pthread_mutex_t plot_lock; /* protects the plots, an array by address */
 	struct sorted plots;
 	uint64_t part_bytes;		    /* of new plots: CU_PART, or less in tests */
@@ -267,8 +285,7 @@ void cu_mem_reset(struct be *be, unsigned int dev);
 void cu_mem_forget(struct be *be, const struct be_module *m);
 int cu_mem_add(struct be *be, const struct cu_range *r);
 /*
- * Takes the range that begins at `addr` out of the table. False: nothing that could be freed begins
- * there, or it lies in a slab.
+ * Takes the range of a pool that begins at `addr` out of the table. False: none begins there.
  */
 bool cu_mem_take(struct be *be, uint64_t addr, struct cu_range *r);
 bool cu_mem_take_import(struct be *be, uint64_t addr, struct cu_range *r);
@@ -295,8 +312,16 @@ int cu_plots_peer(struct be *be, unsigned int dev, unsigned int peer, bool on);
 int cu_plot_new(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
 /* The same at this address, as a plot. */
 int cu_plot_at(struct be *be, unsigned int dev, uint64_t size, uint64_t at);
+/* The same for a pool. */
+int cu_plot_of_pool(struct be *be, const struct be_pool *p, uint64_t size, uint64_t *addr);
 /* Of a plot or of anything else that cudaFree frees. */
 int cu_plot_free(struct be *be, uint64_t addr);
+/* The same without a wait: nothing uses the plot any more. */
+int cu_plot_drop(struct be *be, uint64_t addr);
+/* Waits for the devices that may use the plot around this address. */
+int cu_plot_wait(struct be *be, uint64_t addr);
+/* Changes what a device may do with the plots of a pool. */
+int cu_plots_access(struct be *be, struct be_pool *p, unsigned int dev, uint8_t flags);
 /* Is nothing of the plot away? */
 bool cu_plot_here(struct be *be, uint64_t addr);
 /* The lock is held in these two. NULL: there is none. */
@@ -361,6 +386,35 @@ uint64_t cu_slab_addr(const struct cu_range *r);
 uint64_t cu_slab_known(struct be *be, const struct cu_range *r);
 /* The device has been reset, so its memory is gone. */
 void cu_slabs_forget(struct be *be, unsigned int dev);
+
+/* be_cuda_lot.c */
+int cu_lots_open(struct be *be);
+void cu_lots_close(struct be *be);
+/* Sets the address and the lot. */
+int cu_lot_alloc(struct be *be, struct be_pool *p, uint64_t size, const struct be_stream *s,
+		 struct cu_range *r);
+/* When the stream, whose device is current, has done what it has; or after a wait for all work. */
+int cu_lot_free(struct be *be, const struct cu_range *r, const struct be_stream *s);
+int cu_lot_end(struct be *be, const struct cu_range *r);
+/* `p` and `dev` are set, the rest is 0, unless the pool has begun already. */
+void cu_pool_begin(struct be *be, struct be_pool *p, uint64_t max_size);
+/* Also frees the pool: now, or with the last of its memory. */
+void cu_pool_end(struct be *be, struct be_pool *p);
+void cu_pool_keep(struct be *be, struct be_pool *p, uint64_t threshold);
+/* Gives back what is not used, but keeps so many bytes. */
+void cu_pool_give_back(struct be *be, struct be_pool *p, uint64_t keep);
+/* False: the attribute is no number of bytes. */
+bool cu_pool_count(struct be *be, struct be_pool *p, uint32_t attr, uint64_t *value);
+/* The most bytes so far are counted from now on. */
+void cu_pool_restart(struct be *be, struct be_pool *p, uint32_t attr);
+/*
+ * Gives back what no pool of the device uses: up to `want` bytes, or what is above the pools'
+ * thresholds. Returns how much.
+ */
+uint64_t cu_pools_give_back(struct be *be, unsigned int dev, uint64_t want);
+void cu_pools_settle(struct be *be, unsigned int dev);
+/* The device has been reset, so its memory is gone. */
+void cu_pools_forget(struct be *be, unsigned int dev);
 
 /* be_cuda_virtual.c */
 /* Do reserved addresses lie where the window of the mirror may be? */

@@ -85,7 +85,7 @@ static int export_plot(struct be *be, uint64_t addr, void *handle)
 
 	pthread_mutex_lock(&be->plot_lock);
 	b = cu_plot_around(be, addr);
-	if (b)
+	if (b && !b->pool)
 		ret = offer_plot(be, b);
 	if (!ret) {
 		h.first = b->offer;

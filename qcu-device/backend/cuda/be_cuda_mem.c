@@ -21,7 +21,8 @@ static struct cu_range *range(const struct be *be, size_t i)
 int cu_mem_open(struct be *be)
 {
 	be->ranges.size = sizeof(struct cu_range);
-	if (pthread_rwlock_init(&be->range_lock, NULL) || cu_plots_open(be) || cu_slabs_open(be))
+	if (pthread_rwlock_init(&be->range_lock, NULL) || cu_plots_open(be) || cu_slabs_open(be) ||
+	    cu_lots_open(be))
 		return QCU_ERR_OperatingSystem;
 	return cu_kept_open(be);
 }
@@ -33,11 +34,12 @@ void cu_mem_close(struct be *be)
 	for (i = 0; i < be->ranges.count; i++) {
 		const struct cu_range *r = range(be, i);
 
-		if (r->module || r->imported || r->seen || r->slab || cu_use(be, r->dev))
+		if (r->module || r->imported || r->seen || r->slab || r->lot || cu_use(be, r->dev))
 			continue;
 		(void)cu_plot_free(be, r->addr);
 	}
 	cu_slabs_close(be);
+	cu_lots_close(be);
 	cu_kept_close(be);
 	cu_plots_close(be);
 	sorted_free(&be->ranges);
@@ -93,6 +95,7 @@ void cu_mem_reset(struct be *be, unsigned int dev)
 {
 	take_out_ranges(be, NULL, dev);
 	cu_slabs_forget(be, dev);
+	cu_pools_forget(be, dev);
 	cu_kept_forget(be, dev);
 }
 
@@ -103,6 +106,8 @@ static int free_range_memory(struct be *be, const struct cu_range *r)
 
 	if (r->slab)
 		return cu_slab_free(be, r);
+	if (r->lot)
+		return cu_lot_end(be, r);
 	if (!r->keep || !cu_kept_add(be, r->dev, r->size, r->addr))
 		ret = cu_plot_free(be, r->addr);
 	cu_uncharge(be, r->dev, r->charged);
@@ -189,7 +194,8 @@ int cu_mem_alloc(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
 	return QCU_ERR_Success;
 }
 
-static bool take_range_at(struct be *be, uint64_t addr, bool imported, bool in_slab,
+/* pooled: only if it may be of a pool. */
+static bool take_range_at(struct be *be, uint64_t addr, bool imported, bool pooled,
 			  struct cu_range *r)
 {
 	bool found = false;
@@ -199,7 +205,7 @@ static bool take_range_at(struct be *be, uint64_t addr, bool imported, bool in_s
 	at = sorted_upto(&be->ranges, addr);
 	if (at && range(be, at - 1)->addr == addr && !range(be, at - 1)->module &&
 	    !range(be, at - 1)->seen && range(be, at - 1)->imported == imported &&
-	    (in_slab || !range(be, at - 1)->slab)) {
+	    (!pooled || range(be, at - 1)->lot || (!be->movable && !range(be, at - 1)->slab))) {
 		*r = *range(be, --at);
 		found = true;
 		sorted_remove(&be->ranges, at);
@@ -211,7 +217,7 @@ static bool take_range_at(struct be *be, uint64_t addr, bool imported, bool in_s
 
 bool cu_mem_take(struct be *be, uint64_t addr, struct cu_range *r)
 {
-	return take_range_at(be, addr, false, false, r);
+	return take_range_at(be, addr, false, true, r);
 }
 
 bool cu_mem_take_import(struct be *be, uint64_t addr, struct cu_range *r)
@@ -229,7 +235,7 @@ int cu_mem_free(struct be *be, uint64_t addr)
 	/*
 	 * Take it out of the table first: the same address may be given out again during cudaFree.
 	 */
-	if (!take_range_at(be, addr, false, true, &r))
+	if (!take_range_at(be, addr, false, false, &r))
 		return QCU_ERR_InvalidValue;
 	ret = cu_use(be, r.dev);
 	return ret ? ret : free_range_memory(be, &r);
@@ -341,8 +347,10 @@ bool cu_mem_valid(struct be *be, uint64_t addr, uint64_t len)
 int cu_mem_info(struct be *be, unsigned int dev, uint64_t *free, uint64_t *total)
 {
 	size_t f = 0, t = 0;
-	int ret = cu_use(be, dev);
+	int ret;
 
+	cu_pools_settle(be, dev);
+	ret = cu_use(be, dev);
 	if (!ret)
 		ret = CU(be, cudaMemGetInfo, &f, &t);
 	*free = f + cu_kept_bytes(be, dev);

@@ -148,6 +148,9 @@ int cu_mem_leave(struct be *be, unsigned int dev, uint64_t want, const struct be
 	*left = 0;
 	if (!be->movable)
 		return QCU_ERR_NotSupported;
+	/* What no pool uses need not be copied. */
+	*left = cu_pools_give_back(be, dev, want);
+	want -= *left < want ? *left : want;
 	ret = cu_use(be, dev);
 	if (!ret)
 		ret = CU(be, cudaStreamCreateWithFlags, &s, cudaStreamNonBlocking);

@@ -78,12 +78,22 @@ static struct cu_plot *take_plot(struct be *be, uint64_t addr)
 	return b;
 }
 
-static CUmemAccessDesc plot_access(unsigned int dev, bool on)
+static CUmemAccessDesc plot_access(unsigned int dev, unsigned int flags)
 {
 	return (CUmemAccessDesc){
 		.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = (int)dev},
-		.flags = on ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE,
+		.flags = (CUmemAccess_flags)flags,
 	};
+}
+
+/* What may the device do with the plot? */
+static unsigned int find_plot_access(const struct be *be, const struct cu_plot *b, unsigned int dev)
+{
+	if (b->pool)
+		return b->pool->access[dev];
+	return dev == b->dev || atomic_load(&be->users[b->dev]) >> dev & 1
+		       ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+		       : CU_MEM_ACCESS_FLAGS_PROT_NONE;
 }
 
 int cu_plot_grant(struct be *be, const struct cu_plot *b, uint64_t addr, uint64_t bytes)
@@ -93,8 +103,8 @@ int cu_plot_grant(struct be *be, const struct cu_plot *b, uint64_t addr, uint64_
 	unsigned int i;
 
 	for (i = 0; i < be->devices; i++)
-		if (i == b->dev || atomic_load(&be->users[b->dev]) >> i & 1)
-			access[count++] = plot_access(i, true);
+		if (find_plot_access(be, b, i))
+			access[count++] = plot_access(i, find_plot_access(be, b, i));
 	return CU_DRIVER(be, access, (CUdeviceptr)addr, bytes, access, count);
 }
 
@@ -313,7 +323,8 @@ static int check_room(struct be *be, uint64_t size)
 }
 
 /* at: where it must be, or 0. */
-static int new_plot(struct be *be, unsigned int dev, uint64_t size, uint64_t at, uint64_t *addr)
+static int new_plot(struct be *be, unsigned int dev, const struct be_pool *pool, uint64_t size,
+		    uint64_t at, uint64_t *addr)
 {
 	struct cu_plot *b;
 	unsigned int i;
@@ -328,6 +339,7 @@ static int new_plot(struct be *be, unsigned int dev, uint64_t size, uint64_t at,
 	b = cu_plot_reserve(be, dev, size, at, &ret);
 	if (!b)
 		return ret;
+	b->pool = pool;
 	for (i = 0; i < b->parts && !ret; i++)
 		ret = cu_part_map(be, b, i);
 	return cu_plot_finish(be, b, ret ? i - 1 : i, ret, addr);
@@ -340,7 +352,7 @@ int cu_plot_new(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
 
 	*addr = 0;
 	if (be->movable)
-		return new_plot(be, dev, cu_units(size), 0, addr);
+		return new_plot(be, dev, NULL, cu_units(size), 0, addr);
 	ret = CU(be, cudaMalloc, &p, size);
 	*addr = (uintptr_t)p;
 	return ret;
@@ -352,18 +364,23 @@ int cu_plot_at(struct be *be, unsigned int dev, uint64_t size, uint64_t at)
 
 	if (!be->movable || !at || at % CU_UNIT || cu_in_window(at, cu_units(size)))
 		return QCU_ERR_InvalidValue;
-	return new_plot(be, dev, cu_units(size), at, &addr);
+	return new_plot(be, dev, NULL, cu_units(size), at, &addr);
+}
+
+int cu_plot_of_pool(struct be *be, const struct be_pool *p, uint64_t size, uint64_t *addr)
+{
+	return new_plot(be, p->dev, p, cu_units(size), 0, addr);
 }
 
 /* The driver takes memory away at once, so all work that may use it must have ended. */
-static int wait_for_users(struct be *be, unsigned int dev)
+static int wait_for_users(struct be *be, const struct cu_plot *b)
 {
 	int ret = QCU_ERR_Success, err;
+	const unsigned int dev = b->dev;
 	unsigned int i;
 
 	for (i = 0; i < be->devices; i++) {
-		if (i == dev || !(atomic_load(&be->users[dev]) >> i & 1) ||
-		    !atomic_load(&be->used[i]))
+		if (i == dev || !find_plot_access(be, b, i) || !atomic_load(&be->used[i]))
 			continue;
 		err = cu_use(be, i);
 		if (!err)
@@ -383,11 +400,29 @@ int cu_plot_free(struct be *be, uint64_t addr)
 
 	if (!b)
 		return CU(be, cudaFree, (void *)(uintptr_t)addr);
-	ret = wait_for_users(be, b->dev);
+	ret = wait_for_users(be, b);
 	if (b->offered)
 		be_pass_withdraw_parts(&be->pass, &b->offer, b->parts);
 	err = unreserve_plot(be, b, b->parts);
 	return ret ? ret : err;
+}
+
+int cu_plot_drop(struct be *be, uint64_t addr)
+{
+	struct cu_plot *b = take_plot(be, addr);
+
+	return b ? unreserve_plot(be, b, b->parts) : (int)QCU_ERR_InvalidValue;
+}
+
+int cu_plot_wait(struct be *be, uint64_t addr)
+{
+	const struct cu_plot *b;
+
+	pthread_mutex_lock(&be->plot_lock);
+	b = cu_plot_around(be, addr);
+	pthread_mutex_unlock(&be->plot_lock);
+	/* The caller frees something in it, so it stays. */
+	return b ? wait_for_users(be, b) : (int)QCU_ERR_InvalidValue;
 }
 
 void cu_plots_reset(struct be *be, unsigned int dev)
@@ -415,9 +450,10 @@ void cu_plots_reset(struct be *be, unsigned int dev)
 }
 
 /* What is away gets the access when it comes back. */
-static int set_plot_access(struct be *be, const struct cu_plot *b, unsigned int dev, bool on)
+static int set_plot_access(struct be *be, const struct cu_plot *b, unsigned int dev,
+			   unsigned int flags)
 {
-	const CUmemAccessDesc access = plot_access(dev, on);
+	const CUmemAccessDesc access = plot_access(dev, flags);
 	unsigned int i;
 	int ret = QCU_ERR_Success;
 
@@ -443,8 +479,23 @@ int cu_plots_peer(struct be *be, unsigned int dev, unsigned int peer, bool on)
 	else
 		atomic_fetch_and(&be->users[peer], ~bit);
 	for (i = 0; (b = cu_plot_number(be, i)) && !ret; i++)
-		if (b->dev == peer)
-			ret = set_plot_access(be, b, dev, on);
+		if (b->dev == peer && !b->pool)
+			ret = set_plot_access(be, b, dev, find_plot_access(be, b, dev));
+	pthread_mutex_unlock(&be->plot_lock);
+	return ret;
+}
+
+int cu_plots_access(struct be *be, struct be_pool *p, unsigned int dev, uint8_t flags)
+{
+	const struct cu_plot *b;
+	int ret = QCU_ERR_Success;
+	size_t i;
+
+	pthread_mutex_lock(&be->plot_lock);
+	p->access[dev] = flags;
+	for (i = 0; (b = cu_plot_number(be, i)) && !ret; i++)
+		if (b->pool == p)
+			ret = set_plot_access(be, b, dev, flags);
 	pthread_mutex_unlock(&be->plot_lock);
 	return ret;
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Memory pools and stream-ordered memory of the cuda backend. */
+/*
+ * Memory pools and stream-ordered memory of the cuda backend. Memory that can leave is not in
+ * CUDA's pools (be_cuda_lot.c); they check and keep the attributes then.
+ */
 #include <stdlib.h>
 
 #include "qcu-device/backend/cuda/be_cuda.h"
@@ -16,6 +19,8 @@ int cu_pool_default(struct be *be, unsigned int dev, struct be_pool **out)
 	/* Every thread writes the same values. */
 	be->pool[dev].p = p;
 	be->pool[dev].dev = dev;
+	if (be->movable)
+		cu_pool_begin(be, &be->pool[dev], 0);
 	*out = &be->pool[dev];
 	return QCU_ERR_Success;
 }
@@ -32,7 +37,7 @@ int cu_pool_create(struct be *be, unsigned int dev, uint64_t max_size, struct be
 
 	if (ret)
 		return ret;
-	p = malloc(sizeof(*p));
+	p = calloc(1, sizeof(*p));
 	if (!p)
 		return QCU_ERR_MemoryAllocation;
 	p->dev = dev;
@@ -41,6 +46,8 @@ int cu_pool_create(struct be *be, unsigned int dev, uint64_t max_size, struct be
 		free(p);
 		return ret;
 	}
+	if (be->movable)
+		cu_pool_begin(be, p, max_size);
 	*out = p;
 	return QCU_ERR_Success;
 }
@@ -51,7 +58,10 @@ int cu_pool_destroy(struct be *be, struct be_pool *p)
 
 	if (!ret)
 		ret = CU(be, cudaMemPoolDestroy, p->p);
-	free(p);
+	if (be->movable)
+		cu_pool_end(be, p);
+	else
+		free(p);
 	return ret;
 }
 
@@ -68,8 +78,15 @@ int cu_pool_set(struct be *be, struct be_pool *p, uint32_t attr, uint64_t value)
 
 	if (ret)
 		return ret;
-	return CU(be, cudaMemPoolSetAttribute, p->p, (enum cudaMemPoolAttr)attr,
-		  is_int(attr) ? (void *)&number : (void *)&value);
+	ret = CU(be, cudaMemPoolSetAttribute, p->p, (enum cudaMemPoolAttr)attr,
+		 is_int(attr) ? (void *)&number : (void *)&value);
+	if (ret || !be->movable)
+		return ret;
+	if (attr == cudaMemPoolAttrReleaseThreshold)
+		cu_pool_keep(be, p, value);
+	else
+		cu_pool_restart(be, p, attr);
+	return ret;
 }
 
 int cu_pool_get(struct be *be, struct be_pool *p, uint32_t attr, uint64_t *value)
@@ -80,6 +97,8 @@ int cu_pool_get(struct be *be, struct be_pool *p, uint32_t attr, uint64_t *value
 	} v = {.wide = {0}};
 	int ret = cu_use(be, p->dev);
 
+	if (!ret && be->movable && cu_pool_count(be, p, attr, value))
+		return ret;
 	if (!ret)
 		ret = CU(be, cudaMemPoolGetAttribute, p->p, (enum cudaMemPoolAttr)attr, &v);
 	*value = is_int(attr) ? (uint64_t)(int64_t)v.number : v.wide[0];
@@ -90,7 +109,10 @@ int cu_pool_trim(struct be *be, struct be_pool *p, uint64_t keep)
 {
 	int ret = cu_use(be, p->dev);
 
-	return ret ? ret : CU(be, cudaMemPoolTrimTo, p->p, keep);
+	if (ret || !be->movable)
+		return ret ? ret : CU(be, cudaMemPoolTrimTo, p->p, keep);
+	cu_pool_give_back(be, p, keep);
+	return ret;
 }
 
 int cu_pool_access_set(struct be *be, struct be_pool *p, unsigned int dev, uint32_t flags)
@@ -101,7 +123,9 @@ int cu_pool_access_set(struct be *be, struct be_pool *p, unsigned int dev, uint3
 	};
 	int ret = cu_use(be, p->dev);
 
-	return ret ? ret : CU(be, cudaMemPoolSetAccess, p->p, &desc, 1);
+	if (!ret)
+		ret = CU(be, cudaMemPoolSetAccess, p->p, &desc, 1);
+	return ret || !be->movable ? ret : cu_plots_access(be, p, dev, (uint8_t)flags);
 }
 
 int cu_pool_access_get(struct be *be, struct be_pool *p, unsigned int dev, uint32_t *flags)
@@ -116,6 +140,14 @@ int cu_pool_access_get(struct be *be, struct be_pool *p, unsigned int dev, uint3
 	return ret;
 }
 
+/* The stream's device is current. */
+static int free_in_stream(struct be *be, const struct cu_range *r, const struct be_stream *s)
+{
+	if (r->lot)
+		return cu_lot_free(be, r, s);
+	return CU(be, cudaFreeAsync, (void *)(uintptr_t)r->addr, s->s);
+}
+
 int cu_pool_alloc(struct be *be, struct be_pool *p, uint64_t size, struct be_stream *s,
 		  uint64_t *addr)
 {
@@ -126,14 +158,17 @@ int cu_pool_alloc(struct be *be, struct be_pool *p, uint64_t size, struct be_str
 	*addr = 0;
 	if (be->wanting)
 		return QCU_ERR_NotSupported; /* there are no wanted addresses in a pool */
-	if (!ret)
+	if (!ret && be->movable)
+		ret = cu_lot_alloc(be, p, size, s, &r);
+	else if (!ret)
 		ret = CU(be, cudaMallocFromPoolAsync, &ptr, size, p->p, s->s);
 	if (ret)
 		return ret;
-	r.addr = (uintptr_t)ptr;
+	if (!r.lot)
+		r.addr = (uintptr_t)ptr;
 	ret = cu_mem_add(be, &r);
 	if (ret) {
-		CU(be, cudaFreeAsync, ptr, s->s);
+		(void)free_in_stream(be, &r, s);
 		return ret;
 	}
 	*addr = r.addr;
@@ -149,5 +184,5 @@ int cu_pool_free(struct be *be, uint64_t addr, struct be_stream *s)
 	if (!cu_mem_take(be, addr, &r))
 		return QCU_ERR_InvalidValue;
 	ret = cu_stream_use(be, s);
-	return ret ? ret : CU(be, cudaFreeAsync, (void *)(uintptr_t)addr, s->s);
+	return ret ? ret : free_in_stream(be, &r, s);
 }

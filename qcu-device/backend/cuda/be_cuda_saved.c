@@ -22,13 +22,11 @@ static const char *memory_unsaved(struct be *be)
 		if (cu_mem_away(be, dev))
 			return "memory of it is not on the GPU";
 	pthread_rwlock_rdlock(&be->range_lock);
-	pthread_mutex_lock(&be->plot_lock);
 	for (i = 0; i < be->ranges.count && !why; i++) {
 		r = (const struct cu_range *)be->ranges.v + i;
-		if (!r->module && !r->imported && !r->seen && !cu_plot_around(be, r->addr))
-			why = "it has memory of a pool, whose address CUDA chooses";
+		if (r->lot)
+			why = "it has memory of a pool, which is not given out again at its place";
 	}
-	pthread_mutex_unlock(&be->plot_lock);
 	pthread_rwlock_unlock(&be->range_lock);
 	return why;
 }

@@ -36,6 +36,7 @@ int cu_event_use(struct be *be, const struct be_event *e)
 void cu_stream_link(struct be *be, struct be_stream *s)
 {
 	pthread_mutex_lock(&be->stream_lock);
+	s->number = ++be->stream_numbers;
 	LIST_INSERT_HEAD(&be->streams, s, link);
 	pthread_mutex_unlock(&be->stream_lock);
 }

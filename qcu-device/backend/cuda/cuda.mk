@@ -7,7 +7,7 @@ CUDA_INC := $(firstword $(wildcard $(CUDA_HOME)/include $(CUDA_HOME)/targets/x86
 CUDA_STATIC := $(firstword $(wildcard $(CUDA_HOME)/lib64/libcudart_static.a \
 	$(CUDA_HOME)/targets/x86_64-linux/lib/libcudart_static.a))
 
-CUDA_SRCS := $(addprefix qcu-device/backend/cuda/,be_cuda.c be_cuda_array.c be_cuda_plot.c be_cuda_copy.c be_cuda_host.c be_cuda_mem.c be_cuda_slabs.c \
+CUDA_SRCS := $(addprefix qcu-device/backend/cuda/,be_cuda.c be_cuda_array.c be_cuda_plot.c be_cuda_copy.c be_cuda_host.c be_cuda_mem.c be_cuda_slabs.c be_cuda_lot.c \
 	be_cuda_module.c be_cuda_pool.c be_cuda_print.c be_cuda_stream.c)
 CUDA_SRCS += $(addprefix qcu-device/backend/cuda/,be_cuda_texture.c be_cuda_ipc.c be_cuda_kept.c be_cuda_move.c be_cuda_place.c be_cuda_cond.c be_cuda_graph.c \
 	be_cuda_use.c be_cuda_jit.c be_cuda_library.c be_cuda_virtual.c \

@@ -74,6 +74,8 @@ static uint64_t leave_now(struct mirror *m, unsigned int device, uint64_t want, 
 	if (m->cfg.ops->mem_away(m->be, device))
 		atomic_fetch_or(&m->swap_state, SWAP_AWAY);
 	count_add(m->counts, COUNT_SWAP_OUT, left);
+	/* Pools may have given back what they did not use. */
+	mir_pools_count(m);
 	mir_swap_tell_left(&m->swap->gpu[device], left);
 	return left;
 }

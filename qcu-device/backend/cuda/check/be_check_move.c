@@ -84,6 +84,7 @@ static uint64_t come_back(struct check *c)
 
 #define BLOCKS 4
 static const uint64_t sizes[BLOCKS] = {1000, 3 * MIB, 65 * MIB, GIB + 44 * MIB};
+#define POOLED 1u /* this one is of the default pool */
 
 struct moved {
 	uint64_t addr, words;
@@ -129,7 +130,8 @@ static void check_words(struct check *c, const struct moved *m)
  * A graph that sets the first word, runs a kernel over all words, and copies the first words to the
  * end of the window.
  */
-static void make_moved(struct check *c, struct moved *m, uint64_t size, uint32_t base)
+static void make_moved(struct check *c, struct moved *m, uint64_t size, uint32_t base,
+		       struct be_pool *pool)
 {
 	struct {
 		uint64_t words;
@@ -170,7 +172,10 @@ static void make_moved(struct check *c, struct moved *m, uint64_t size, uint32_t
 	struct be_memset set = {.width = size, .height = 1, .value = base, .elem = 4};
 
 	*m = (struct moved){.words = size / 4, .base = base};
-	want(CALL(c, mem_alloc, 0, size, &m->addr), 0, "mem_alloc of what moves");
+	if (pool)
+		want(CALL(c, pool_alloc, pool, size, c->legacy, &m->addr), 0, "pool_alloc");
+	else
+		want(CALL(c, mem_alloc, 0, size, &m->addr), 0, "mem_alloc of what moves");
 	p.words = set.dst = nodes[0].set.dst = nodes[2].box.src.addr = m->addr;
 	want(CALL(c, mem_set, &set, c->legacy), 0, "mem_set");
 	want(CALL(c, graph_make, 0, nodes, 3, &m->graph), 0, "graph_make over it");
@@ -228,7 +233,8 @@ static void some_leave(struct check *c, struct moved *m, struct shelf *s)
 		check_words(c, &m[i]);
 }
 
-static void frees_what_is_away(struct check *c, struct moved *m, struct shelf *s)
+static void frees_what_is_away(struct check *c, struct moved *m, struct shelf *s,
+			       struct be_pool *pool)
 {
 	const uint64_t gone = m->addr;
 	uint64_t again = 0;
@@ -237,6 +243,7 @@ static void frees_what_is_away(struct check *c, struct moved *m, struct shelf *s
 	want(CALL(c, device_sync, 0), 0, "device_sync");
 	leave(c, UINT64_MAX, s);
 	want(CALL(c, mem_free, m->addr), 0, "mem_free of what is away");
+	want(CALL(c, pool_trim, pool, 0), 0, "pool_trim while memory is away");
 	check(!c->ops->mem_valid(c->be, gone, 1), "it is not valid any more");
 	want(CALL(c, mem_alloc, 0, m->words * 4, &again), 0, "mem_alloc while memory is away");
 	come_back(c);
@@ -247,10 +254,15 @@ static void frees_what_is_away(struct check *c, struct moved *m, struct shelf *s
 void check_moves(struct check *c)
 {
 	struct moved m[BLOCKS];
+	struct be_pool *pool;
 	struct shelf s;
 	unsigned int i;
 
 	if (!c->movable)
+		return;
+	/* What pools keep would leave without being away. */
+	if (!want(CALL(c, pool_default, 0, &pool), 0, "pool_default") ||
+	    !want(CALL(c, pool_trim, pool, 0), 0, "pool_trim"))
 		return;
 	if (!check(c->ops->mem_leave && c->ops->mem_return && c->ops->mem_movable &&
 			   c->ops->mem_away,
@@ -258,12 +270,12 @@ void check_moves(struct check *c)
 	    !open_shelf(c, &s, GIB + 256 * MIB))
 		return;
 	for (i = 0; i < BLOCKS; i++)
-		make_moved(c, &m[i], sizes[i], 17 * i + 3);
+		make_moved(c, &m[i], sizes[i], 17 * i + 3, i == POOLED ? pool : NULL);
 	some_leave(c, m, &s);
 	all_leave_and_return(c, m, &s);
 	all_leave_and_return(c, m, &s);
 	for (i = 0; i < BLOCKS; i++)
-		frees_what_is_away(c, &m[i], &s);
+		frees_what_is_away(c, &m[i], &s, pool);
 	close_shelf(c, &s);
 }
 

@@ -245,6 +245,7 @@ cudaError_t cudaStreamQuery(cudaStream_t s)
 
 cudaError_t cudaDeviceSynchronize(void)
 {
+	cuda.reached = UINT64_MAX;
 	return cudaSuccess;
 }
 
@@ -267,17 +268,43 @@ cudaError_t cudaMemset(void *p, int value, size_t bytes)
 	return cudaSuccess;
 }
 
-/* Events are the times at which they were recorded, in ms. */
+struct event {
+	float ms;	 /* when it was recorded */
+	uint64_t number; /* of the record */
+};
+
 cudaError_t cudaEventCreate(cudaEvent_t *e)
 {
-	*e = calloc(1, sizeof(float));
+	*e = calloc(1, sizeof(struct event));
+	cuda.events += !!*e;
 	return *e ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned int flags)
+{
+	assert_int_equal(flags, cudaEventDisableTiming);
+	return fails() ? (cudaError_t)BROKEN : cudaEventCreate(e);
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t e)
+{
+	return ((struct event *)e)->number <= cuda.reached ? cudaSuccess : cudaErrorNotReady;
+}
+
+void cuda_hold(void)
+{
+	cuda.reached = cuda.recorded;
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
 {
+	struct event *event = (struct event *)e;
+
 	(void)s;
-	*(float *)e = cuda.ms;
+	if (fails())
+		return (cudaError_t)BROKEN;
+	event->ms = cuda.ms;
+	event->number = ++cuda.recorded;
 	return cudaSuccess;
 }
 
@@ -289,12 +316,15 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e)
 
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
 {
-	*ms = *(float *)end - *(float *)start;
-	return *(float *)start < 0 ? cudaErrorInvalidResourceHandle : cudaSuccess;
+	const struct event *first = (struct event *)start, *last = (struct event *)end;
+
+	*ms = last->ms - first->ms;
+	return first->ms < 0 ? cudaErrorInvalidResourceHandle : cudaSuccess;
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t e)
 {
+	cuda.events--;
 	free(e);
 	return cudaSuccess;
 }
@@ -303,6 +333,91 @@ int cu_event_use(struct be *be, const struct be_event *e)
 {
 	(void)be;
 	return e->life ? (int)QCU_ERR_ContextIsDestroyed : (int)QCU_ERR_Success;
+}
+
+int cu_stream_use(struct be *be, const struct be_stream *s)
+{
+	return cu_use(be, s->dev);
+}
+
+/* Pools: CUDA's own have no memory here. */
+static uint64_t pool_attrs[16];
+
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *p, int dev)
+{
+	(void)dev;
+	*p = (cudaMemPool_t)pool_attrs;
+	return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolCreate(cudaMemPool_t *p, const struct cudaMemPoolProps *props)
+{
+	assert_int_equal(props->location.id, CUDA_DEVICE);
+	return cudaDeviceGetDefaultMemPool(p, 0);
+}
+
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t p)
+{
+	assert_non_null(p);
+	return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t p, enum cudaMemPoolAttr attr, void *value)
+{
+	(void)p;
+	pool_attrs[attr] = attr <= cudaMemPoolReuseAllowInternalDependencies
+				   ? (uint64_t) * (int *)value
+				   : *(uint64_t *)value;
+	return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t p, enum cudaMemPoolAttr attr, void *value)
+{
+	(void)p;
+	*(uint64_t *)value = pool_attrs[attr];
+	return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t p, size_t keep)
+{
+	(void)p;
+	(void)keep;
+	fail_msg("it has no memory");
+	return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t p, const struct cudaMemAccessDesc *desc, size_t n)
+{
+	(void)p;
+	(void)desc;
+	return n == 1 ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t p,
+				 struct cudaMemLocation *at)
+{
+	(void)p;
+	(void)at;
+	*flags = cudaMemAccessFlagsProtNone;
+	return cudaSuccess;
+}
+
+cudaError_t cudaMallocFromPoolAsync(void **p, size_t size, cudaMemPool_t pool, cudaStream_t s)
+{
+	(void)p;
+	(void)size;
+	(void)pool;
+	(void)s;
+	fail_msg("CUDA chooses the address");
+	return cudaErrorMemoryAllocation;
+}
+
+cudaError_t cudaFreeAsync(void *p, cudaStream_t s)
+{
+	(void)p;
+	(void)s;
+	fail_msg("it is not CUDA's");
+	return cudaErrorInvalidValue;
 }
 
 int cu_streams_query(struct be *be, bool *busy)
@@ -346,7 +461,8 @@ void cuda_begin(struct be *be, uint64_t room)
 				      .unmap = unmap,
 				      .access = set_access,
 				      .possible = true};
-	cuda = (struct cuda_stand_in){.room = room, .plots_only = be->movable};
+	cuda = (struct cuda_stand_in){
+		.room = room, .plots_only = be->movable, .reached = UINT64_MAX};
 	next_addr = 1ull << 40;
 	cuda_forget();
 }
@@ -371,5 +487,5 @@ void cuda_forget(void)
 
 bool cuda_is_empty(void)
 {
-	return !cuda.used && !cuda.exists && !queued && !streams;
+	return !cuda.used && !cuda.exists && !queued && !streams && !cuda.events;
 }

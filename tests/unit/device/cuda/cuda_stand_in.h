@@ -6,6 +6,7 @@
  *   that is away cannot be read. Copies are made when their stream is waited for, and of what is
  *   large only a word in each MiB.
  * - Memory of cudaMalloc has an address and nothing behind it. CUDA takes whole units for it.
+ * - Streams have done all of their work, but not what came after cuda_hold().
  */
 #ifndef QCU_TEST_CUDA_STAND_IN_H
 #define QCU_TEST_CUDA_STAND_IN_H
@@ -27,6 +28,8 @@ extern struct cuda_stand_in {
 	bool busy;		     /* a stream works */
 	int error;		     /* of a stream */
 	float ms;		     /* the time of events that are recorded now */
+	uint64_t recorded, reached;  /* how many events have been, and are known to be reached */
+	unsigned int events;	     /* exist */
 	const struct cuda_variable {
 		const char *name;
 		uint64_t addr, size;
@@ -37,6 +40,8 @@ extern struct cuda_stand_in {
 void cuda_begin(struct be *be, uint64_t room);
 /* The same, and opens the memory, which can leave. Returns as cu_mem_open(). */
 int cuda_open_movable(struct be *be, uint64_t room);
+/* Events that are recorded from now on are not reached, until a wait for the device. */
+void cuda_hold(void);
 /* A reset has taken all memory of cudaMalloc. */
 void cuda_forget(void);
 /* Has everything been given back? */

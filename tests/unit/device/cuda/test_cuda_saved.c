@@ -286,7 +286,6 @@ static void each_call_may_fail(void **state)
 
 static void what_cannot_be_saved(void **state)
 {
-	const struct cu_range pooled = {.addr = 1ull << 45, .size = 4096, .dev = DEV};
 	bool busy = true;
 
 	(void)state;
@@ -304,9 +303,6 @@ static void what_cannot_be_saved(void **state)
 	be.movable = false;
 	assert_non_null(strstr(cu_unsaved(&be, &busy), "--swap"));
 	be.movable = true;
-	assert_int_equal(cu_mem_add(&be, &pooled), 0);
-	assert_non_null(strstr(cu_unsaved(&be, &busy), "pool"));
-	assert_true(cu_mem_take(&be, pooled.addr, &(struct cu_range){0}));
 	assert_null(cu_unsaved(&be, &busy));
 }
 
