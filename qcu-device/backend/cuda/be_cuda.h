@@ -227,6 +227,7 @@ struct be {
 	uint64_t stream_numbers;  /* given so far */
 	pthread_mutex_t lot_lock; /* protects the pools with memory that can leave */
 	struct cu_pools pools;
+	atomic_uint marks;	   /* events of frees that exist */
 	pthread_mutex_t plot_lock; /* protects the plots, an array by address */
 	struct sorted plots;
 	uint64_t part_bytes;		    /* of new plots: CU_PART, or less in tests */
@@ -393,7 +394,7 @@ void cu_lots_close(struct be *be);
 /* Sets the address and the lot. */
 int cu_lot_alloc(struct be *be, struct be_pool *p, uint64_t size, const struct be_stream *s,
 		 struct cu_range *r);
-/* When the stream, whose device is current, has done what it has; or after a wait for all work. */
+/* When the stream has done what it has; or after a wait for all work. */
 int cu_lot_free(struct be *be, const struct cu_range *r, const struct be_stream *s);
 int cu_lot_end(struct be *be, const struct cu_range *r);
 /* `p` and `dev` are set, the rest is 0, unless the pool has begun already. */

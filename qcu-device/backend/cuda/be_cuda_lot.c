@@ -18,6 +18,7 @@
 #include "qcu-device/backend/cuda/be_cuda.h"
 
 #define GRAIN ((uint64_t)512)	   /* CUDA's own addresses are multiples of this */
+#define MARKS 65536u		   /* more frees that no stream has reached wait for it */
 #define PLOT  ((uint64_t)32 << 20) /* as much as CUDA's pools take at a time */
 
 /* Where the stream of a free is at the free. */
@@ -49,6 +50,7 @@ static void drop_lot_mark(struct be *be, struct cu_mark *m)
 {
 	if (--m->refs)
 		return;
+	atomic_fetch_sub(&be->marks, 1);
 	/* A reset has destroyed it. */
 	if (!cu_event_use(be, &m->event))
 		CU(be, cudaEventDestroy, m->event.e);
@@ -323,10 +325,24 @@ out:
 	return ret;
 }
 
+/* A guest cannot have any number of events by frees that its streams never reach. */
+static bool may_mark(struct be *be)
+{
+	struct be_pool *p;
+
+	if (atomic_load(&be->marks) < MARKS)
+		return true;
+	pthread_mutex_lock(&be->lot_lock);
+	LIST_FOREACH(p, &be->pools, link)
+		settle_frees(be, p);
+	pthread_mutex_unlock(&be->lot_lock);
+	return atomic_load(&be->marks) < MARKS;
+}
+
 /* NULL: it could not be made. */
 static struct cu_mark *mark_free(struct be *be, const struct be_stream *s)
 {
-	struct cu_mark *m = calloc(1, sizeof(*m));
+	struct cu_mark *m = cu_stream_use(be, s) ? NULL : calloc(1, sizeof(*m));
 
 	if (!m)
 		return NULL;
@@ -338,8 +354,10 @@ static struct cu_mark *mark_free(struct be *be, const struct be_stream *s)
 		free(m);
 		return NULL;
 	}
-	if (!CU(be, cudaEventRecord, m->event.e, s->s))
+	if (!CU(be, cudaEventRecord, m->event.e, s->s)) {
+		atomic_fetch_add(&be->marks, 1);
 		return m;
+	}
 	CU(be, cudaEventDestroy, m->event.e);
 	free(m);
 	return NULL;
@@ -365,10 +383,12 @@ static void end_lot_use(struct be *be, struct cu_lot *b, struct cu_mark *m)
 
 int cu_lot_free(struct be *be, const struct cu_range *r, const struct be_stream *s)
 {
-	struct cu_mark *m = mark_free(be, s);
+	struct cu_mark *m = may_mark(be) ? mark_free(be, s) : NULL;
 	int ret = QCU_ERR_Success;
 
 	if (!m)
+		ret = cu_stream_use(be, s);
+	if (!m && !ret)
 		ret = CU(be, cudaStreamSynchronize, s->s);
 	end_lot_use(be, r->lot, m);
 	return ret;

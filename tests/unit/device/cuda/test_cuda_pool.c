@@ -288,6 +288,27 @@ static void it_leaves_and_comes_back(void **state)
 	put(c, &first);
 }
 
+/* A free beyond them waits for its stream. */
+static void events_of_frees_are_few(void **state)
+{
+	static uint64_t a[65536 + 2];
+	const size_t n = sizeof(a) / sizeof(*a);
+	size_t i;
+
+	(void)state;
+	cuda_hold();
+	for (i = 0; i < n; i++) {
+		a[i] = get(512, &first);
+		assert_true(a[i]);
+	}
+	for (i = 0; i < n; i++)
+		put(a[n - 1 - i], &first);
+	assert_int_equal(cuda.events, n - 2);
+	cuda.reached = UINT64_MAX;
+	assert_int_equal(RESERVED, 0);
+	assert_int_equal(cuda.events, 0);
+}
+
 /* Whichever call of CUDA fails: nothing is lost, and no memory is left. */
 static void each_call_may_fail(void **state)
 {
@@ -431,6 +452,7 @@ int main(void)
 		TEST(a_pool_has_no_more_than_its_most),
 		TEST(the_device_is_full),
 		TEST(it_leaves_and_comes_back),
+		TEST(events_of_frees_are_few),
 		TEST(each_call_may_fail),
 		TEST(a_reset_ends_all),
 		TEST(the_end_gives_all_back),
