@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * QCU_SOFT_CHECK=1: kernels with mistakes that a GPU does not notice are reported on the
- * program's stderr, each once, with the file and the line of their unit. Kernels without
- * mistakes are not reported.
+ * program's stderr, each once for its line, with the file and the line of their unit. Kernels
+ * without mistakes are not reported.
  */
 #include <unistd.h>
 
@@ -28,6 +28,17 @@ __global__ void reads_local(int *out, int n)
 
 	a[n & 7] = 1;
 	out[threadIdx.x] = a[(n + 1) & 7];
+}
+
+/* The compiler makes 16 reads of the loop, all of one line. */
+MISTAKE(reads_in_a_loop) + 6;
+__global__ void reads_in_a_loop(const int *in, int *out)
+{
+	int sum = 0;
+#pragma unroll
+	for (int i = 0; i < 16; i++)
+		sum += in[i];
+	*out = sum;
 }
 
 MISTAKE(races) + 6;
@@ -191,6 +202,12 @@ int main(void)
 	reads_global<<<1, N>>>(never, out);
 	must_say(1, "uninitialised read of 4 bytes of global memory", "reads_global", here,
 		 reads_global_line);
+	reads_in_a_loop<<<1, 1>>>(never, out);
+	must_say(1, "uninitialised read of 4 bytes of global memory", "reads_in_a_loop", here,
+		 reads_in_a_loop_line);
+	reads_in_a_loop<<<1, 1>>>(never, out);
+	must_say(1, "uninitialised read of 4 bytes of global memory", "reads_in_a_loop", here,
+		 reads_in_a_loop_line);
 	reads_shared<<<1, N>>>(out);
 	must_say(1, "uninitialised read of 4 bytes of shared memory", "reads_shared",
 		 "memory_check_unit.cu", 17);
@@ -216,6 +233,6 @@ int main(void)
 	drawn(out);
 	reads_global<<<1, N>>>(out, in);
 	must_say(0, "", "reads_global", here, 0);
-	printf("memory_check: 8 reports, 5 kernels without\n");
+	printf("memory_check: 10 reports, 5 kernels without\n");
 	return 0;
 }

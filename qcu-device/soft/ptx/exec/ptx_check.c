@@ -4,8 +4,8 @@
  *
  * When a module is loaded with checks, every instruction that reads or writes memory gets the
  * handler of this file. It checks the addresses, and then calls the instruction's own handler.
- * Without checks, none of this code runs. Each finding is reported once per launch and instruction.
- * The kernel goes on after it.
+ * Without checks, none of this code runs. Each kind of finding is reported once per launch and line
+ * of the source, or instruction if the lines are not known. The kernel goes on after it.
  *
  * Each byte of shared memory has a history, which says which thread wrote the byte last, and which
  * threads have read it. Two accesses are in order if the same thread makes them, or if something
@@ -86,12 +86,30 @@ static unsigned int thread_of(const struct access *a)
 	return a->w->id * PTX_LANES + a->lane;
 }
 
-/* False: this has been reported before, for this instruction in this launch. */
+/* The first instruction of the module that is of the same line: an unrolled loop has many of one.
+ */
+static uint32_t first_of_line(const struct ptx_module *m, uint32_t pc)
+{
+	uint32_t i = 0;
+
+	if (!ptx_file_name(m, m->code[pc].loc))
+		return pc;
+	while (m->code[i].loc != m->code[pc].loc)
+		i++;
+	return i;
+}
+
+/* False: this has been reported before, for this line in this launch. */
 static bool first_time(const struct access *a, uint8_t found)
 {
-	uint8_t *seen = &a->w->blk->grid->seen[a->w->pc];
+	const struct ptx_grid *g = a->w->blk->grid;
+	uint32_t pc = a->w->pc, first;
 
-	return !(__atomic_fetch_or(seen, found, __ATOMIC_RELAXED) & found);
+	if (__atomic_fetch_or(&g->seen[pc], found, __ATOMIC_RELAXED) & found)
+		return false;
+	first = first_of_line(g->mod, pc);
+	return first == pc ||
+	       !(__atomic_fetch_or(&g->seen[first], found, __ATOMIC_RELAXED) & found);
 }
 
 static void __attribute__((format(printf, 2, 3)))
