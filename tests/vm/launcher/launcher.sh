@@ -21,6 +21,7 @@ cd "$dir/my folder" || exit 2
 
 : >data
 refused 2 'unknown command' walk
+refused 2 'unknown option --verbose: a command comes first' --verbose run ./x
 refused 2 'unknown option --speed' run --speed 9 ./x
 refused 2 'unknown option -x' run -x
 refused 2 'no program given' run
@@ -56,8 +57,10 @@ refused 126 'not an executable file' run ./data
 refused 126 'not an executable file' run /tmp
 refused 126 'not an executable file' run .
 refused 126 'not an executable file' run ..
-refused 2 'check needs one program' check
-refused 2 'check needs one program' check a b
+refused 2 'qcu: check: one program is needed' check
+refused 2 'qcu: check: one program is needed' check a b
+refused 2 'unknown option --jsn' check --jsn
+refused 2 '. is a folder: --all . reads' check .
 TMPDIR=$dir/gone refused 2 "no folder can be made in $dir/gone" run --no-device --no-module /bin/true
 refused 2 'qcuda.ko has no such parameter' run --no-device --module-arg chunk_kb=64 --module-arg speed=9 /bin/true
 case_done bad-options

@@ -37,10 +37,10 @@ trap 'kill "${pids[@]}" 2>/dev/null; rm -rf "$tmp"' EXIT
 expect_host unknown-option 2 'unrecognized arguments: --speed .try --help' $qcu top --speed
 expect_host no-argument-wanted 2 'unrecognized arguments: now' $qcu top now
 expect_host shortened-option 2 'unrecognized arguments: --js' $qcu top --js
-expect_host interval-no-number 2 '--interval: invalid' $qcu top --interval soon
-expect_host interval-nan 2 '--interval: invalid' $qcu top --interval nan
-expect_host interval-too-short 2 '--interval: invalid' $qcu top --interval 0
-expect_host count-zero 2 '--count: invalid' $qcu top --count 0
+expect_host interval-no-number 2 '--interval: .* is not a number of seconds from 0.1 to 3600' $qcu top --interval soon
+expect_host interval-nan 2 '--interval: .* is not a number of seconds from 0.1 to 3600' $qcu top --interval nan
+expect_host interval-too-short 2 '--interval: .* is not a number of seconds from 0.1 to 3600' $qcu top --interval 0
+expect_host count-zero 2 '--count: 0 is not a number from 1 to' $qcu top --count 0
 expect_host device-without-value 2 'expected one argument' $qcu top --device
 expect_host help 0 'Exit codes: 0 good' $qcu top --help
 expect_host commands-are-listed 2 'run, shell, vm, check, tune, top, trace, doctor, attach and detach' $qcu nonsense
