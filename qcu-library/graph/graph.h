@@ -241,7 +241,15 @@ void qcul_exec_memory_launched(const struct CUgraph_st *g, struct qcul_graph_use
 bool qcul_memory_of_graphs(const void *ptr);
 cudaError_t qcul_memory_of_graphs_free(void *ptr);
 cudaError_t qcul_memory_of_graphs_free_async(void *ptr, cudaStream_t stream);
-/* Forgets the graph memory of a device, or of all devices (-1), which is gone. */
+
+/* For graph_memory_query.c. */
+struct qcul_graph_usage {
+	cudaMemPool_t pool;	  /* NULL: there is no memory of graphs yet */
+	uint64_t used, used_high; /* bytes: now, and the most so far */
+};
+struct qcul_graph_usage qcul_graph_usage(int device);
+void qcul_graph_usage_restart(int device); /* the most starts again at the present value */
+const struct cudaMemAllocNodeParams *qcul_node_memory_params(const struct qcul_node_params *p);
 
 /* ---- graph_cond.c ---- */
 

@@ -789,105 +789,23 @@ cudaError_t qcul_memory_of_graphs_free(void *ptr)
 	return err;
 }
 
-/* ---- queries ---- */
+/* ---- for queries ---- */
 
-cudaError_t cudaDeviceGetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attr,
-					   void *value)
+struct qcul_graph_usage qcul_graph_usage(int device)
 {
-	uint64_t *out = value;
-	struct device_pool p;
-	cudaError_t err = value ? qcul_device_ready(device) : cudaErrorInvalidValue;
+	struct device_pool p = read_device_pool(device);
 
-	if (err)
-		return qcul_done(err);
-	p = read_device_pool(device);
-	*out = 0;
-	switch (attr) {
-	case cudaGraphMemAttrUsedMemCurrent:
-		*out = p.used;
-		break;
-	case cudaGraphMemAttrUsedMemHigh:
-		*out = p.used_high;
-		break;
-	case cudaGraphMemAttrReservedMemCurrent:
-		if (p.pool)
-			err = cudaMemPoolGetAttribute(p.pool, cudaMemPoolAttrReservedMemCurrent,
-						      out);
-		break;
-	case cudaGraphMemAttrReservedMemHigh:
-		if (p.pool)
-			err = cudaMemPoolGetAttribute(p.pool, cudaMemPoolAttrReservedMemHigh, out);
-		break;
-	default:
-		err = cudaErrorInvalidValue;
-	}
-	return qcul_done(err);
+	return (struct qcul_graph_usage){.pool = p.pool, .used = p.used, .used_high = p.used_high};
 }
 
-/* Only the two high values can be set, and only to 0. Each then starts again at the present value.
- */
-cudaError_t cudaDeviceSetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attr,
-					   void *value)
+void qcul_graph_usage_restart(int device)
 {
-	uint64_t zero = 0;
-	struct device_pool p;
-	cudaError_t err = value ? qcul_device_ready(device) : cudaErrorInvalidValue;
-
-	if (!err && memcmp(value, &zero, sizeof(zero)) != 0)
-		err = cudaErrorInvalidValue;
-	if (err)
-		return qcul_done(err);
-	p = read_device_pool(device);
-	switch (attr) {
-	case cudaGraphMemAttrUsedMemHigh:
-		pthread_mutex_lock(&at_fork.lock);
-		session.device_pools[device].used_high = session.device_pools[device].used;
-		pthread_mutex_unlock(&at_fork.lock);
-		break;
-	case cudaGraphMemAttrReservedMemHigh:
-		if (p.pool)
-			err = cudaMemPoolSetAttribute(p.pool, cudaMemPoolAttrReservedMemHigh,
-						      &zero);
-		break;
-	default:
-		err = cudaErrorInvalidValue;
-	}
-	return qcul_done(err);
+	pthread_mutex_lock(&at_fork.lock);
+	session.device_pools[device].used_high = session.device_pools[device].used;
+	pthread_mutex_unlock(&at_fork.lock);
 }
 
-cudaError_t cudaDeviceGraphMemTrim(int device)
+const struct cudaMemAllocNodeParams *qcul_node_memory_params(const struct qcul_node_params *p)
 {
-	struct device_pool p;
-	cudaError_t err = qcul_device_ready(device);
-
-	if (err)
-		return qcul_done(err);
-	p = read_device_pool(device);
-	return p.pool ? cudaMemPoolTrimTo(p.pool, 0) : cudaSuccess;
-}
-
-static cudaError_t check_node_query(cudaGraphNode_t node, enum cudaGraphNodeType type,
-				    const void *out)
-{
-	return out && qcul_node_valid(node) && node->params.type == type ? cudaSuccess
-									 : cudaErrorInvalidValue;
-}
-
-cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node,
-					   struct cudaMemAllocNodeParams *params)
-{
-	cudaError_t err = check_node_query(node, cudaGraphNodeTypeMemAlloc, params);
-
-	if (!err)
-		*params = node->params.memory->params;
-	return qcul_done(err);
-}
-
-cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void *ptr)
-{
-	cudaError_t err = check_node_query(node, cudaGraphNodeTypeMemFree, ptr);
-
-	if (!err)
-		memcpy(ptr, &node->params.memory->ptr, sizeof(void *));
-	return qcul_done(err);
+	return &p->memory->params;
 }
