@@ -295,6 +295,39 @@ static bool sort(const struct CUgraph_st *g, struct CUgraphNode_st **order, size
 	return done == g->count;
 }
 
+bool *qcul_nodes_before(const struct CUgraph_st *g, struct CUgraphNode_st *const *deps,
+			size_t count)
+{
+	bool *before = calloc(g->count + 1, sizeof(*before));
+	struct CUgraphNode_st **todo = calloc(g->count + 1, sizeof(struct CUgraphNode_st *)), *n;
+	size_t left = 0, i;
+	bool good = before && todo;
+
+	for (i = 0; i < g->count; i++)
+		g->nodes[i]->at = i;
+	for (i = 0; i < count && good; i++) {
+		good = qcul_node_valid(deps[i]) && deps[i]->graph == g;
+		if (good && !before[deps[i]->at]) {
+			before[deps[i]->at] = true;
+			todo[left++] = deps[i];
+		}
+	}
+	while (good && left) {
+		n = todo[--left];
+		for (i = 0; i < n->dep_count; i++) {
+			if (before[n->deps[i].from->at])
+				continue;
+			before[n->deps[i].from->at] = true;
+			todo[left++] = n->deps[i].from;
+		}
+	}
+	free(todo);
+	if (good)
+		return before;
+	free(before);
+	return NULL;
+}
+
 struct CUgraphNode_st **qcul_graph_order(const struct CUgraph_st *g)
 {
 	struct CUgraphNode_st **order = calloc(g->count + 1, sizeof(struct CUgraphNode_st *));

@@ -150,6 +150,12 @@ void qcul_graph_number(const struct CUgraph_st *g);
 /* The nodes, each after those that it depends on. The caller frees the array. NULL: the graph has a
  * cycle, or there is no memory. */
 struct CUgraphNode_st **qcul_graph_order(const struct CUgraph_st *g);
+/*
+ * For each node, by its index: does it come before a node with these dependencies? The caller frees
+ * the array. NULL: the dependencies are not of this graph, or there is no memory.
+ */
+bool *qcul_nodes_before(const struct CUgraph_st *g, struct CUgraphNode_st *const *deps,
+			size_t count);
 
 /* ---- graph_node.c ---- */
 

@@ -368,43 +368,6 @@ static bool any_would_fit(const struct CUgraph_st *g, const struct cudaMemAllocN
 	return m;
 }
 
-/*
- * For each node, by its index: does it come before a node with these dependencies? The caller frees
- * the array. NULL: the dependencies are not of this graph, or there is no memory.
- */
-static bool *find_nodes_before(const struct CUgraph_st *g, struct CUgraphNode_st *const *deps,
-			       size_t count)
-{
-	bool *before = calloc(g->count + 1, sizeof(*before));
-	struct CUgraphNode_st **todo = calloc(g->count + 1, sizeof(struct CUgraphNode_st *)), *n;
-	size_t left = 0, i;
-	bool good = before && todo;
-
-	for (i = 0; i < g->count; i++)
-		g->nodes[i]->at = i;
-	for (i = 0; i < count && good; i++) {
-		good = qcul_node_valid(deps[i]) && deps[i]->graph == g;
-		if (good && !before[deps[i]->at]) {
-			before[deps[i]->at] = true;
-			todo[left++] = deps[i];
-		}
-	}
-	while (good && left) {
-		n = todo[--left];
-		for (i = 0; i < n->dep_count; i++) {
-			if (before[n->deps[i].from->at])
-				continue;
-			before[n->deps[i].from->at] = true;
-			todo[left++] = n->deps[i].from;
-		}
-	}
-	free(todo);
-	if (good)
-		return before;
-	free(before);
-	return NULL;
-}
-
 struct qcul_graph_memory *qcul_node_memory_take_over(const struct CUgraph_st *g,
 						     struct CUgraphNode_st *const *deps,
 						     size_t count,
@@ -416,7 +379,7 @@ struct qcul_graph_memory *qcul_node_memory_take_over(const struct CUgraph_st *g,
 
 	if (check_alloc_params(params) || !any_would_fit(g, params))
 		return NULL;
-	before = find_nodes_before(g, deps, count);
+	before = qcul_nodes_before(g, deps, count);
 	if (!before)
 		return NULL;
 	pthread_mutex_lock(&at_fork.lock);
