@@ -174,7 +174,7 @@ $(B)/tests/guest-fast/%: %.cu tests/guest/check.h | deps
 # library, if these can be had. Left out are those that use calls in the form of 13, calls that are new
 # in 13, or the toolkit's own C++ headers, which refuse other versions.
 CUDA12 := $(shell scripts/cuda-wheels --print-dir 12.9)
-CUDA12_NOT := bad_calls batch_copies graph_conditional graph_memory graph_moved graph_parameters graph_random_memory graphs managed_advice managed_graphs managed_moves managed_random \
+CUDA12_NOT := bad_calls batch_copies graph_conditional graph_memory graph_memory_full graph_moved graph_parameters graph_random_memory graphs managed_advice managed_graphs managed_moves managed_random \
 	memory_pools peer_access per_thread_copies per_thread_streams stream_capture \
 	cooperative_grid cooperative_groups scoped_atomics device_launch $(THRUST_PROGRAMS)
 CUDA12_PROGRAMS := $(filter-out $(CUDA12_NOT) $(LIBRARY_PROGRAMS) $(DRIVER_PROGRAMS) $(MIXED_PROGRAMS),$(GUEST_PROGRAMS))

@@ -218,6 +218,9 @@ struct qcul_graph_memory *qcul_node_memory_take_over(const struct CUgraph_st *g,
 						     struct CUgraphNode_st *const *deps,
 						     size_t count,
 						     const struct cudaMemAllocNodeParams *params);
+/* The same for memory that other graphs allocate and free, if there is no room for new memory. */
+struct qcul_graph_memory *qcul_node_memory_of_others(const struct CUgraph_st *g,
+						     const struct cudaMemAllocNodeParams *params);
 cudaError_t qcul_node_memory(struct qcul_node_params *p,
 			     const struct cudaMemAllocNodeParams *params,
 			     struct qcul_graph_memory *root);
@@ -230,6 +233,8 @@ bool qcul_same_memory(const struct qcul_node_params *a, const struct qcul_node_p
 cudaError_t qcul_node_memory_join(const struct CUgraph_st *g, const struct qcul_node_params *p);
 /* Do both graphs free the same memory? */
 bool qcul_graphs_free_same(const struct CUgraph_st *a, const struct CUgraph_st *b);
+/* Do both have memory at the same address? Then they cannot be parts of one graph. */
+bool qcul_graphs_share_memory(const struct CUgraph_st *a, const struct CUgraph_st *b);
 
 struct qcul_graph_use;
 /*
@@ -239,10 +244,12 @@ struct qcul_graph_use;
 cudaError_t qcul_exec_memory_begin(const struct CUgraph_st *g, cudaEvent_t end,
 				   struct qcul_graph_use **use);
 void qcul_exec_memory_end(const struct CUgraph_st *g, struct qcul_graph_use *use);
-/* Called before and after the work of a launch is put into the stream. */
+/* Called before and after the work of a launch is put into the stream. The second function must
+ * follow if the first returned no error; err is whether the work could be put there. */
 cudaError_t qcul_exec_memory_launch(const struct CUgraph_st *g, bool auto_free, cudaStream_t stream,
-				    const struct qcul_graph_use *use);
-void qcul_exec_memory_launched(const struct CUgraph_st *g, struct qcul_graph_use *use);
+				    struct qcul_graph_use *use);
+void qcul_exec_memory_launched(const struct CUgraph_st *g, struct qcul_graph_use *use,
+			       cudaError_t err);
 
 bool qcul_memory_of_graphs(const void *ptr);
 cudaError_t qcul_memory_of_graphs_free(void *ptr);

@@ -254,6 +254,14 @@ static cudaError_t capture_memory_alloc(cudaStream_t stream, struct cudaMemAlloc
 						  params);
 	pthread_mutex_unlock(&at_fork.lock);
 	err = qcul_node_memory(&p, params, root);
+	if (err == cudaErrorMemoryAllocation) {
+		pthread_mutex_lock(&at_fork.lock);
+		s = find_captured_stream(stream);
+		root = s ? qcul_node_memory_of_others(s->capture->graph, params) : NULL;
+		pthread_mutex_unlock(&at_fork.lock);
+		if (root)
+			err = qcul_node_memory(&p, params, root);
+	}
 	if (err)
 		return err;
 	at = qcul_node_memory_ptr(&p);

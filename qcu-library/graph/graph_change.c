@@ -32,8 +32,15 @@ static cudaError_t add_memory(cudaGraphNode_t *node, cudaGraph_t graph, const cu
 	struct qcul_node_params p;
 	cudaError_t err = qcul_node_memory(
 		&p, params, known ? qcul_node_memory_take_over(graph, deps, count, params) : NULL);
-	void *at = err ? NULL : qcul_node_memory_ptr(&p);
+	struct qcul_graph_memory *others;
+	void *at;
 
+	if (err == cudaErrorMemoryAllocation && known) {
+		others = qcul_node_memory_of_others(graph, params);
+		if (others)
+			err = qcul_node_memory(&p, params, others);
+	}
+	at = err ? NULL : qcul_node_memory_ptr(&p);
 	err = add_made_node(err, node, graph, deps, data, count, &p);
 	if (!err)
 		*ptr = at;

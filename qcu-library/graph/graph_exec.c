@@ -359,10 +359,11 @@ static cudaError_t run_sent(struct CUgraphExec_st *x, cudaStream_t stream)
 		err = qcul_exec_memory_launch(x->graph,
 					      x->flags & cudaGraphInstantiateFlagAutoFreeOnLaunch,
 					      stream, x->use);
-	if (!err)
-		err = qcul_sent_launch(&x->sent, stream, x->use ? x->ends[0] : NULL);
-	if (!err && x->use)
-		qcul_exec_memory_launched(x->graph, x->use);
+	if (err)
+		return err;
+	err = qcul_sent_launch(&x->sent, stream, x->use ? x->ends[0] : NULL);
+	if (x->use)
+		qcul_exec_memory_launched(x->graph, x->use, err);
 	return err;
 }
 
@@ -376,7 +377,9 @@ static cudaError_t run_all(struct CUgraphExec_st *x, cudaStream_t stream)
 		err = qcul_exec_memory_launch(x->graph,
 					      x->flags & cudaGraphInstantiateFlagAutoFreeOnLaunch,
 					      stream, x->use);
-	if (!err && x->launched && x->last != stream)
+	if (err)
+		return err;
+	if (x->launched && x->last != stream)
 		err = cudaStreamWaitEvent(stream, x->ends[0], 0);
 	x->streams[0] = stream;
 	if (!err && x->branches > 1)
@@ -392,8 +395,8 @@ static cudaError_t run_all(struct CUgraphExec_st *x, cudaStream_t stream)
 	}
 	if (!err)
 		err = cudaEventRecord(x->ends[0], stream);
-	if (!err && x->use)
-		qcul_exec_memory_launched(x->graph, x->use);
+	if (x->use)
+		qcul_exec_memory_launched(x->graph, x->use, err);
 	x->last = stream;
 	x->launched = true;
 	return err;

@@ -9,7 +9,9 @@
  * allocated in one of the streams, and freed in the other one after its last use.
  *
  * A node that comes after the free of another memory of its graph takes over the address, as in
- * CUDA. Such memories share the allocation of the first of them, the root.
+ * CUDA. Such memories share the allocation of the first of them, the root. If there is no room for
+ * new memory, it takes over the address of memory that another graph allocates and frees. Launches
+ * of the two graphs then run one after the other.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,7 @@
 #include "qcu-library/graph/graph.h"
 #include "qcu-library/link/fork.h"
 #include "qcu-library/link/capture.h"
+#include "qcu-library/memory/memory.h"
 
 /*
  * A use of memory: the launches of one instance, or a free in a stream. The event is recorded at
@@ -38,6 +41,8 @@ struct qcul_graph_memory {
 	unsigned int epoch;		      /* 0: a device reset or fork() took it away */
 	struct qcul_graph_use *use;	      /* of a root: the last use; NULL: none yet */
 	unsigned int users;		      /* of a root: memories in it that are used */
+	unsigned int launching;		      /* of a root: launches that are being sent */
+	bool shared;			      /* of a root: several graphs have memory in it */
 	bool taken_over;		      /* a later memory has its address */
 	bool freed_inside;		      /* a node of the owner frees it */
 	bool freed_outside;		      /* a node of another graph frees it */
@@ -82,7 +87,8 @@ static void forget_graph_memories(int device)
 	pthread_mutex_unlock(&at_fork.lock);
 }
 
-/* Its lock protects the creation of device_pools. */
+/* Its lock protects the creation of device_pools. It is also held while the launch of a graph is
+ * sent that shares memory with another graph. */
 static struct qcul_fork_entry device_pools_at_fork = {.order = QCUL_FORK_GRAPH_POOLS,
 						      .lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -348,13 +354,19 @@ static cudaError_t keep_accesses(struct qcul_graph_memory *m, const struct devic
 	return n ? cudaMemPoolSetAccess(p->pool, copy, n) : cudaSuccess;
 }
 
-/* May new memory of this graph have the address of this one, by its size? */
+/* May new memory have the address of this one, by its size? */
+static bool is_large_enough(const struct qcul_graph_memory *m,
+			    const struct cudaMemAllocNodeParams *params)
+{
+	return m->freed_inside && !m->taken_over && m->epoch == qcul_epoch() &&
+	       device_of_memory(m) == params->poolProps.location.id &&
+	       m->root->params.bytesize >= params->bytesize;
+}
+
 static bool would_fit(const struct qcul_graph_memory *m, const struct CUgraph_st *g,
 		      const struct cudaMemAllocNodeParams *params)
 {
-	return m->owner == g->serial && m->freed_inside && !m->taken_over &&
-	       m->epoch == qcul_epoch() && device_of_memory(m) == params->poolProps.location.id &&
-	       m->root->params.bytesize >= params->bytesize;
+	return m->owner == g->serial && is_large_enough(m, params);
 }
 
 static bool any_would_fit(const struct CUgraph_st *g, const struct cudaMemAllocNodeParams *params)
@@ -400,11 +412,64 @@ struct qcul_graph_memory *qcul_node_memory_take_over(const struct CUgraph_st *g,
 	return best;
 }
 
+static bool has_memory_in(const struct CUgraph_st *g, const struct qcul_graph_memory *root)
+{
+	size_t i;
+
+	for (i = 0; i < g->memory_count; i++)
+		if (g->memory_nodes[i]->params.memory->root == root)
+			return true;
+	return false;
+}
+
+bool qcul_graphs_share_memory(const struct CUgraph_st *a, const struct CUgraph_st *b)
+{
+	bool share = false;
+	size_t i;
+
+	pthread_mutex_lock(&at_fork.lock);
+	for (i = 0; i < a->memory_count && !share; i++) {
+		const struct qcul_graph_memory *root = a->memory_nodes[i]->params.memory->root;
+
+		share = root->shared && has_memory_in(b, root);
+	}
+	pthread_mutex_unlock(&at_fork.lock);
+	return share;
+}
+
+struct qcul_graph_memory *qcul_node_memory_of_others(const struct CUgraph_st *g,
+						     const struct cudaMemAllocNodeParams *params)
+{
+	struct qcul_graph_memory *best = NULL, *m;
+
+	if (check_alloc_params(params))
+		return NULL;
+	pthread_mutex_lock(&at_fork.lock);
+	for (m = process.memories; m; m = m->next)
+		if (is_large_enough(m, params) && !m->root->launching &&
+		    !has_memory_in(g, m->root) &&
+		    (!best || m->root->params.bytesize < best->root->params.bytesize))
+			best = m;
+	if (best) {
+		best->taken_over = true;
+		best = best->root;
+		best->shared = true;
+		best->refs++;
+	}
+	pthread_mutex_unlock(&at_fork.lock);
+	return best;
+}
+
+/* That there is no room is no error of the program's yet, so no public function allocates. */
 static cudaError_t allocate_graph_memory(struct qcul_graph_memory *m,
 					 const struct device_pool *from)
 {
-	cudaError_t err =
-		cudaMallocFromPoolAsync(&m->ptr, m->params.bytesize, from->pool, from->take);
+	const struct qcul_pool_use use = {
+		.stream = qcul_handle_id(&qcul_streams, from->take),
+		.pool = qcul_handle_id(&qcul_pools, from->pool),
+		.device = device_of_memory(m),
+	};
+	cudaError_t err = qcul_device_alloc(&m->ptr, m->params.bytesize, &use);
 
 	m->root = m;
 	/* Wait, so that any stream may use the memory from now on. */
@@ -660,25 +725,55 @@ static cudaError_t wait_for_others(const struct CUgraph_st *g, cudaStream_t stre
 	return err;
 }
 
+/*
+ * Counts the graph's launch in the roots of its memory, or no longer. While it is counted, no other
+ * graph begins to share the memory. True: another graph shares some of it.
+ */
+static bool count_launch(const struct CUgraph_st *g, bool begins)
+{
+	bool shared = false;
+	size_t i;
+
+	pthread_mutex_lock(&at_fork.lock);
+	for (i = 0; i < g->memory_count; i++) {
+		struct qcul_graph_memory *root = g->memory_nodes[i]->params.memory->root;
+
+		root->launching += begins ? 1 : -1;
+		shared |= root->shared;
+	}
+	pthread_mutex_unlock(&at_fork.lock);
+	return shared;
+}
+
 cudaError_t qcul_exec_memory_launch(const struct CUgraph_st *g, bool auto_free, cudaStream_t stream,
-				    const struct qcul_graph_use *use)
+				    struct qcul_graph_use *use)
 {
 	cudaError_t err;
 
+	/* Each launch waits for the last use, so the one before must have been sent. */
+	if (count_launch(g, true))
+		pthread_mutex_lock(&device_pools_at_fork.lock);
 	pthread_mutex_lock(&at_fork.lock);
 	err = may_launch(g, auto_free);
 	if (!err)
 		take_effect(g);
 	pthread_mutex_unlock(&at_fork.lock);
-	return err ? err : wait_for_others(g, stream, use);
+	if (!err)
+		err = wait_for_others(g, stream, use);
+	if (err)
+		qcul_exec_memory_launched(g, use, err);
+	return err;
 }
 
-void qcul_exec_memory_launched(const struct CUgraph_st *g, struct qcul_graph_use *use)
+void qcul_exec_memory_launched(const struct CUgraph_st *g, struct qcul_graph_use *use,
+			       cudaError_t err)
 {
 	size_t i;
 
-	for (i = 0; i < g->memory_count; i++)
+	for (i = 0; i < g->memory_count && !err; i++)
 		set_use(g->memory_nodes[i]->params.memory, use);
+	if (count_launch(g, false))
+		pthread_mutex_unlock(&device_pools_at_fork.lock);
 }
 
 bool qcul_same_memory(const struct qcul_node_params *a, const struct qcul_node_params *b)

@@ -201,6 +201,10 @@ cudaError_t qcul_node_moved_child(struct qcul_node_params *p, const struct CUgra
 	/* A child cannot get memory, and so it cannot get a child that has some. */
 	if (child->memory_count && (parent->is_child || qcul_graphs_free_same(child, parent)))
 		return cudaErrorInvalidValue;
+	/* Parent and child may use their memory at the same time, and there was no room for both.
+	 */
+	if (qcul_graphs_share_memory(child, parent))
+		return cudaErrorMemoryAllocation;
 	*p = (struct qcul_node_params){.type = cudaGraphNodeTypeGraph, .child = child};
 	return cudaSuccess;
 }
