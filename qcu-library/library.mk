@@ -17,7 +17,7 @@ LIBRARY_SRCS += $(addprefix qcu-library/libs/,call.c create.c object.c pack.c se
 LIBRARY_SRCS += $(addprefix qcu-library/copy/,array_copy.c array_memcpy.c batch.c copy.c copy3d.c \
 	memcpy.c peer_copy.c symbol_copy.c)
 LIBRARY_SRCS += $(addprefix qcu-library/graph/,graph.c graph_attr.c graph_capture.c graph_change.c graph_cond.c \
-	graph_dot.c graph_exec.c graph_memory.c graph_memory_query.c graph_node.c graph_object.c graph_query.c \
+	graph_dot.c graph_exec.c graph_memory.c graph_memory_query.c graph_node.c graph_object.c graph_order.c graph_query.c \
 	graph_run.c graph_sent.c)
 LIBRARY_SRCS += $(addprefix qcu-library/api/,compiling.c device.c execution.c for_cuda12.c ipc.c later.c library.c notify.c per_thread.c pool_share.c \
 	unsupported.c)

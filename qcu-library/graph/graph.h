@@ -145,6 +145,9 @@ struct CUgraphNode_st *qcul_graph_find(const struct CUgraph_st *g, uint64_t orig
 cudaError_t qcul_graph_add(struct CUgraph_st *g, struct CUgraphNode_st *const *deps,
 			   const cudaGraphEdgeData *data, size_t dep_count,
 			   struct qcul_node_params *params, struct CUgraphNode_st **node);
+
+/* ---- graph_order.c ---- */
+
 /* Writes down the index of each node. */
 void qcul_graph_number(const struct CUgraph_st *g);
 /* The nodes, each after those that it depends on. The caller frees the array. NULL: the graph has a
