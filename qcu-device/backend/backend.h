@@ -278,6 +278,8 @@ struct be_ops {
 	bool wants_window;
 	/* module_vars and module_settle need the names of the variables. */
 	bool vars_by_name;
+	/* Generators of random numbers are of our own. */
+	bool numbers_ours;
 	/* mem_alloc and mem_free tell options.charge_device what they take and give back. */
 	bool charges;
 

@@ -278,6 +278,20 @@ void kept_end_device(struct kept *k, unsigned int device)
 	pthread_mutex_unlock(&k->lock);
 }
 
+bool kept_holds(struct kept *k, const struct kept_name *name, uint16_t op, uint64_t key)
+{
+	const struct kept_object *o;
+	const struct kept_step *r;
+
+	pthread_mutex_lock(&k->lock);
+	o = kept_find(k, name);
+	r = o ? STAILQ_FIRST(&o->records) : NULL;
+	while (r && (r->cmd.op != op || r->key != key))
+		r = STAILQ_NEXT(r, link);
+	pthread_mutex_unlock(&k->lock);
+	return r;
+}
+
 size_t kept_count(struct kept *k, const struct kept_name *name)
 {
 	const struct kept_object *o;

@@ -87,6 +87,9 @@ static int run_function(struct lib_call *c, uint16_t function)
 	lib_scalars_back(c);
 	if (c->graph)
 		keep_objects(c);
+	/* Nobody counts how often the graph is launched. */
+	if (c->graph && c->object && c->lib->functions[function].keeps)
+		c->object->in_graph = true;
 	lib_put(c, !status && !c->refused && !c->bad && !c->rc);
 	return c->refused ? c->refused : status;
 }
@@ -143,6 +146,13 @@ int lib_graph_call(void *graph_call, void *stream)
 	if (g->function < QCU_LIB_DESTROY)
 		rc = call_there(l, g->library, g->function, &status);
 	return rc || !status ? rc : (int)QCU_ERR_NotSupported;
+}
+
+enum lib_keeps lib_keeps(uint16_t library, uint16_t function)
+{
+	if (library >= QCU_LIBS || !libraries[library] || function >= libraries[library]->count)
+		return LIB_KEEPS_NOTHING;
+	return (enum lib_keeps)libraries[library]->functions[function].keeps;
 }
 
 int mir_do_lib_call(struct call *c)

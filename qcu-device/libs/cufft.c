@@ -12,5 +12,6 @@ const struct lib_kind lib_cufft_kinds[QCU_LIB_KINDS] = {
 			.create = "cufftCreate",
 			.destroy = "cufftDestroy",
 			.stream = "cufftSetStream",
+			.kept = true,
 		},
 };

@@ -7,6 +7,22 @@
 
 #include "qcu-device/libs/curand.h"
 
+/*
+ * These continue at any number. Seen with NVIDIA's generators of the host, and not with those of a
+ * GPU: only the software GPU's, which are ours, are taken for granted.
+ */
+static bool counts_on_host(const struct be_ops *ops, uint64_t type)
+{
+	(void)ops;
+	return type == CURAND_RNG_PSEUDO_DEFAULT || type == CURAND_RNG_PSEUDO_XORWOW ||
+	       type == CURAND_RNG_PSEUDO_PHILOX4_32_10;
+}
+
+static bool counts_on_gpu(const struct be_ops *ops, uint64_t type)
+{
+	return ops->numbers_ours && counts_on_host(ops, type);
+}
+
 const struct lib_kind lib_curand_kinds[QCU_LIB_KINDS] = {
 	[QCU_LIB_CURAND_GENERATOR] =
 		{
@@ -14,12 +30,16 @@ const struct lib_kind lib_curand_kinds[QCU_LIB_KINDS] = {
 			.create = "curandCreateGenerator",
 			.destroy = "curandDestroyGenerator",
 			.stream = "curandSetStream",
+			.kept = true,
+			.counts = counts_on_gpu,
 		},
 	[QCU_LIB_CURAND_HOST] =
 		{
 			.numbered = true,
 			.create = "curandCreateGeneratorHost",
 			.destroy = "curandDestroyGenerator",
+			.kept = true,
+			.counts = counts_on_host,
 		},
 };
 

@@ -14,6 +14,17 @@
 
 struct lib_call;
 
+/* What is kept of such a call, so that its object can be made again (mirror/keep_calls.c). */
+enum lib_keeps {
+	LIB_KEEPS_NOTHING,
+	LIB_KEEPS_CALL,	    /* the last one of this function */
+	LIB_KEEPS_NUMBER,   /* the last one with its first number, of all such functions */
+	LIB_KEEPS_READY,    /* it, and what was set before it apart from what is set after it */
+	LIB_KEEPS_PLACE,    /* it sets where its generator is in its sequence */
+	LIB_KEEPS_SEQUENCE, /* nothing, but the generator has moved by its last number */
+	LIB_KEEPS_STATE,    /* nothing, but the object is not known any more */
+};
+
 struct lib_function {
 	const char *name;
 	int (*run)(struct lib_call *c); /* returns the library's status */
@@ -21,6 +32,7 @@ struct lib_function {
 	bool makes;    /* it makes that object, which no other function does */
 	bool prepares; /* the object beside the first, for the functions that come after this one */
 	uint16_t after; /* 1 + the number of the function that prepares for this one; 0: none */
+	uint8_t keeps;	/* LIB_KEEPS_* */
 };
 
 /*
@@ -34,6 +46,11 @@ struct lib_kind {
 	/* What the program has set comes with each call, and it has nothing else: CREATE makes it
 	 * again. */
 	bool bare;
+	/* CREATE and the calls that are kept make it again. */
+	bool kept;
+	/* Is the place of such an object of this type in its sequence as many numbers on as it has
+	 * made? NULL: it has no sequence. */
+	bool (*counts)(const struct be_ops *ops, uint64_t type);
 	const char *stream;	      /* sets its stream */
 	const char *mode;	      /* sets where scalars are: 0 the host's memory, 1 the GPU's */
 	const struct lib_library *of; /* whose functions set something in it; NULL: this one's */
@@ -73,6 +90,10 @@ struct lib_object {
 	int mode;	   /* that is set */
 	uint64_t version;  /* of the settings that were made last */
 	uint16_t prepared; /* as lib_function.after */
+	/* Of a kind that is kept: CREATE's second argument, and what is known of its state. */
+	uint64_t type, place;
+	enum { LIB_PLACE_KNOWN, LIB_PLACE_OLD, LIB_PLACE_UNKNOWN } placed;
+	bool in_graph; /* a graph has such a call of it */
 	struct lib_scratch *scratch;
 	/* Objects that this one uses. Each is a counted reference. */
 	struct handle **uses;
@@ -212,6 +233,16 @@ void lib_unload(struct mirror *m);
 bool lib_repeats(uint16_t library, uint16_t function);
 /* Of such a call: is its first argument a handle? */
 bool lib_needs_handle(uint16_t function);
+/* For keep_calls.c: what is kept of such a call. A number of no function keeps nothing. */
+enum lib_keeps lib_keeps(uint16_t library, uint16_t function);
+/* The function of the object's library that sets its place, or QCU_LIB_OPEN. */
+uint16_t lib_places(const struct lib_object *o);
+/*
+ * The object has made such a call, and `number` is the last of its arguments. True: it is at
+ * o->place now, and that has to be kept.
+ */
+bool lib_moved(const struct be_ops *ops, struct lib_object *o, enum lib_keeps what,
+	       uint64_t number);
 /* For save.c: NULL, or the library of an object that CREATE does not make again as it is. */
 const char *lib_unsaved(const struct handle *h);
 /* For mirror.c: a call in a graph, as graph_call of struct mirror. */

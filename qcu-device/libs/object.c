@@ -33,7 +33,11 @@ int lib_create(struct lib_call *c)
 	if (!create || !destroy)
 		return c->lib->unserved;
 	status = create(&native, with);
-	if (!status && !lib_object_add(c, number, (uint32_t)kind, native, &h))
+	if (status)
+		return status;
+	if (lib_object_add(c, number, (uint32_t)kind, native, &h))
+		h->library->type = with;
+	else
 		destroy(native);
 	return status;
 }
@@ -150,9 +154,57 @@ void lib_object_end(struct mirror *m, struct handle *h)
 const char *lib_unsaved(const struct handle *h)
 {
 	const struct lib_object *o = h->library;
+	const struct lib_kind *kind = &o->lib->kinds[o->kind];
 
-	return !o->lib->kinds[o->kind].bare || o->use_count || o->own || o->prepared ? o->lib->name
-										     : NULL;
+	return (!kind->bare && !kind->kept) || o->use_count || o->own || o->prepared ||
+			       o->placed == LIB_PLACE_UNKNOWN || o->in_graph
+		       ? o->lib->name
+		       : NULL;
+}
+
+uint16_t lib_places(const struct lib_object *o)
+{
+	uint16_t i;
+
+	for (i = 0; i < o->lib->count; i++)
+		if (o->lib->functions[i].keeps == LIB_KEEPS_PLACE)
+			return i;
+	return QCU_LIB_OPEN;
+}
+
+bool lib_moved(const struct be_ops *ops, struct lib_object *o, enum lib_keeps what, uint64_t number)
+{
+	const struct lib_kind *kind = &o->lib->kinds[o->kind];
+	bool moved = what == LIB_KEEPS_SEQUENCE;
+
+	pthread_mutex_lock(&o->lock);
+	switch (what) {
+	case LIB_KEEPS_PLACE:
+		o->place = number;
+		o->placed = LIB_PLACE_KNOWN;
+		break;
+	case LIB_KEEPS_SEQUENCE:
+		moved = o->placed == LIB_PLACE_KNOWN && kind->counts &&
+			kind->counts(ops, o->type) &&
+			!__builtin_add_overflow(o->place, number, &o->place);
+		if (!moved)
+			o->placed = LIB_PLACE_UNKNOWN;
+		break;
+	case LIB_KEEPS_STATE:
+		o->placed = LIB_PLACE_UNKNOWN;
+		break;
+	case LIB_KEEPS_CALL:
+		/* Whether it begins anew with another seed is the library's affair. */
+		if (o->place && o->placed == LIB_PLACE_KNOWN)
+			o->placed = LIB_PLACE_OLD;
+		break;
+	case LIB_KEEPS_NOTHING:
+	case LIB_KEEPS_NUMBER:
+	case LIB_KEEPS_READY:
+		break;
+	}
+	pthread_mutex_unlock(&o->lock);
+	return moved;
 }
 
 bool lib_make_settings(struct lib_call *c, void **native, uint32_t kind, const uint8_t *at,

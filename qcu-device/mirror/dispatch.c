@@ -147,7 +147,8 @@ static int end_call(struct call *c, unsigned int traits, int status)
 {
 	if (c->waited && !status && c->cmd->tid && !(traits & (QCU_PARKS | QCU_ALONE)))
 		status = mir_watch_error(c->m);
-	if (!(traits & QCU_TURN) && !status)
+	/* Of work for the GPU only a library's may have to be kept. */
+	if ((!(traits & QCU_TURN) || c->cmd->op == QCU_OP_LIB_CALL) && !status)
 		mir_keep(c);
 	leave_backend(c, traits);
 	return status;

@@ -274,6 +274,9 @@ static void keep_library(struct call *c)
 	uint64_t start[2]; /* a struct qcu_lib_head, and the object's number */
 	struct handle *h = NULL;
 
+	mir_keep_call(c);
+	if (c->cmd->op == QCU_OP_LIB_CALL)
+		return;
 	if (lib_repeats(c->cmd->lib_ask.library, function))
 		keep_repeated(c);
 	if (function != QCU_LIB_CREATE && function != QCU_LIB_DESTROY)

@@ -53,7 +53,8 @@
 	X(UNMAP, unmap, ENDS_RANGE, KEPT_MAP, va, none, none) \
 	X(WATCH, watch, MAKES, KEPT_PAGE, buf.addr, none, none) \
 	X(THREAD_EXIT, thread_exit, ENDS_THREAD, HANDLE_STREAM, rsvd, none, none) \
-	X(LIB_ASK, lib_ask, LIBRARY, HANDLE_LIBRARY, stream, none, none)
+	X(LIB_ASK, lib_ask, LIBRARY, HANDLE_LIBRARY, stream, none, none) \
+	X(LIB_CALL, lib_call, LIBRARY, HANDLE_LIBRARY, stream, none, none)
 /* clang-format on */
 
 /*
@@ -91,8 +92,7 @@
 	X(VA_RESERVE, REFUSED) X(VA_FREE, REFUSED) X(PHYS_CREATE, REFUSED) \
 	X(PHYS_RELEASE, REFUSED) X(PHYS_MAP, REFUSED) X(PHYS_UNMAP, REFUSED) \
 	X(PHYS_ACCESS_SET, REFUSED) X(PHYS_EXPORT, REFUSED) X(PHYS_IMPORT, REFUSED) \
-	X(LIB_CALL, REFUSED) X(GREEN_CREATE, REFUSED) \
-	X(GREEN_DESTROY, REFUSED) X(GREEN_STREAM, REFUSED)
+	X(GREEN_CREATE, REFUSED) X(GREEN_DESTROY, REFUSED) X(GREEN_STREAM, REFUSED)
 /* clang-format on */
 
 /* The object of a library to which calls are kept that are repeated (lib_repeats). */
@@ -112,5 +112,8 @@ static inline uint64_t mir_kept_node(uint32_t index, bool args)
 
 /* The command has been carried out: keeps it, or drops what it has ended. */
 void mir_keep(struct call *c);
+
+/* keep_calls.c: a call of a library that its object would not be the same without. */
+void mir_keep_call(struct call *c);
 
 #endif

@@ -85,6 +85,15 @@ static bool is_content(uint16_t op)
 	return op == QCU_OP_COPY_H2D || op == QCU_OP_HOST_REGISTER || op == QCU_OP_ARRAY_WRITE;
 }
 
+/* Calls that make an object what it is; none that computes. */
+static bool is_allowed_call(const struct qcu_lib_ask *la)
+{
+	const enum lib_keeps keeps = lib_keeps(la->library, la->function);
+
+	return la->function == QCU_LIB_CREATE || lib_repeats(la->library, la->function) ||
+	       (keeps && keeps != LIB_KEEPS_SEQUENCE && keeps != LIB_KEEPS_STATE);
+}
+
 static bool is_allowed(const struct archive_entry *e)
 {
 	enum kept_does does = mir_kept_does(e->cmd.op);
@@ -92,8 +101,7 @@ static bool is_allowed(const struct archive_entry *e)
 	if (e->what == ARCHIVE_RECORDED)
 		return e->cmd.op == QCU_OP_EVENT_RECORD;
 	if (does == KEPT_LIBRARY)
-		return e->cmd.lib_ask.function == QCU_LIB_CREATE ||
-		       lib_repeats(e->cmd.lib_ask.library, e->cmd.lib_ask.function);
+		return e->cmd.op == QCU_OP_LIB_ASK && is_allowed_call(&e->cmd.lib_ask);
 	return does == KEPT_MAKES || does == KEPT_SETS || is_content(e->cmd.op);
 }
 

@@ -264,6 +264,7 @@ const struct be_ops be_soft = {
 	.abi = BE_ABI,
 	.name = "soft",
 	.kernel_time = true,
+	.numbers_ours = true,
 	.mem_gone = &soft_mem_gone,
 #define BE_OP_OF(type, name, ...) .name = soft_##name,
 #define BE_CUDA_OP(...)

@@ -156,3 +156,6 @@ $(LIB_TESTS:%=$(B)/tests/unit/device/libs/%.o): override CFLAGS += -isystem $(di
 UNIT_TESTS += test_device_saved
 test_device_saved_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 test_device_saved_LIBS := $(SOFT_LIBS)
+UNIT_TESTS += test_device_saved_libs
+test_device_saved_libs_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
+test_device_saved_libs_LIBS := $(SOFT_LIBS)
