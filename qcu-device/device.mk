@@ -14,7 +14,7 @@ MIRROR_SRCS += $(addprefix qcu-device/commands/,arrays.c call.c charges.c copy.c
 MIRROR_SRCS += $(addprefix qcu-device/commands/graph/,conds.c graph_read.c graphs.c)
 MIRROR_SRCS += $(addprefix qcu-device/commands/driver/,greens.c links.c tensors.c values.c virtual.c)
 MIRROR_SRCS += $(addprefix qcu-device/commands/swap/,ask.c leave.c swap.c)
-MIRROR_SRCS += $(addprefix qcu-device/mirror/,dispatch.c keep_calls.c keeping.c made.c mirror.c restore.c save.c save_graph.c archive.c module_names.c)
+MIRROR_SRCS += $(addprefix qcu-device/mirror/,dispatch.c keep_calls.c keeping.c made.c mirror.c restore.c save.c save_graph.c save_virtual.c archive.c module_names.c)
 # The stubs of libraries. Those made by scripts/shims/generate have no file in the tree: qcu-library/shims/shims.mk.
 LIBS_SRCS := $(addprefix qcu-device/libs/,call.c cublas.c cublaslt.c cublaslt_algos.c cufft.c curand.c cusolver.c cusolver_factors.c cusparse.c descriptor.c guard.c load.c object.c scratch.c \
 	take.c) \

@@ -370,7 +370,8 @@ BE_OP(fault_read, struct be *be, void *buf, size_t max, size_t *got)
  * - unsaved: a sentence about what cannot be made again, or NULL. *busy: work is not done yet.
  * - want: until the next call, allocations and the variables of modules get these addresses of each
  *   device in this order, or fail; their memory is zero. A texture or surface gets the first one as
- *   its number. The caller keeps the list until then. NULL: any addresses and numbers again.
+ *   its number, and reserved addresses begin there. The caller keeps the list until then. NULL: any
+ *   addresses and numbers again.
  * - hold: memory at these places is wanted later, so nothing else gets their addresses. size is
  * that of what mem_block says, if it says something. NULL: those that are left are free again.
  * - mem_block: the memory from mem_alloc lies in a block with others; it is wanted behind the

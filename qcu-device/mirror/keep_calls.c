@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "qcu-device/libs/libs.h"
-#include "qcu-device/mirror/keeping.h"
+#include "qcu-device/mirror/keep_calls.h"
 
 /* A call that is kept has at most so many bytes, and an object at most so many calls. */
 #define CALL_BYTES 4096u

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "qcu-device/libs/libs.h"
+#include "qcu-device/mirror/keep_calls.h"
 #include "qcu-device/mirror/keeping.h"
 
 #define FIELD_NONE    0xff

@@ -89,9 +89,9 @@
 	X(IPC_EVENT_EXPORT, REFUSED) X(IPC_EVENT_OPEN, REFUSED) X(COND_CREATE, REFUSED) \
 	X(COND_DESTROY, REFUSED) X(RESULT_READ, REFUSED) X(LINK_CREATE, REFUSED) \
 	X(LINK_ADD, REFUSED) X(LINK_COMPLETE, REFUSED) X(LINK_DESTROY, REFUSED) \
-	X(VA_RESERVE, REFUSED) X(VA_FREE, REFUSED) X(PHYS_CREATE, REFUSED) \
-	X(PHYS_RELEASE, REFUSED) X(PHYS_MAP, REFUSED) X(PHYS_UNMAP, REFUSED) \
-	X(PHYS_ACCESS_SET, REFUSED) X(PHYS_EXPORT, REFUSED) X(PHYS_IMPORT, REFUSED) \
+	X(VA_RESERVE, WRITTEN) X(VA_FREE, WRITTEN) X(PHYS_CREATE, WRITTEN) \
+	X(PHYS_RELEASE, WRITTEN) X(PHYS_MAP, WRITTEN) X(PHYS_UNMAP, WRITTEN) \
+	X(PHYS_ACCESS_SET, WRITTEN) X(PHYS_EXPORT, REFUSED) X(PHYS_IMPORT, REFUSED) \
 	X(GREEN_CREATE, REFUSED) X(GREEN_DESTROY, REFUSED) X(GREEN_STREAM, REFUSED)
 /* clang-format on */
 
@@ -112,8 +112,5 @@ static inline uint64_t mir_kept_node(uint32_t index, bool args)
 
 /* The command has been carried out: keeps it, or drops what it has ended. */
 void mir_keep(struct call *c);
-
-/* keep_calls.c: a call of a library that its object would not be the same without. */
-void mir_keep_call(struct call *c);
 
 #endif

@@ -85,6 +85,13 @@ static bool is_content(uint16_t op)
 	return op == QCU_OP_COPY_H2D || op == QCU_OP_HOST_REGISTER || op == QCU_OP_ARRAY_WRITE;
 }
 
+/* What save_virtual.c writes. A number is released that only its mappings need. */
+static bool is_virtual(uint16_t op)
+{
+	return op == QCU_OP_VA_RESERVE || op == QCU_OP_PHYS_CREATE || op == QCU_OP_PHYS_MAP ||
+	       op == QCU_OP_PHYS_ACCESS_SET || op == QCU_OP_PHYS_RELEASE;
+}
+
 /* Calls that make an object what it is; none that computes. */
 static bool is_allowed_call(const struct qcu_lib_ask *la)
 {
@@ -102,7 +109,8 @@ static bool is_allowed(const struct archive_entry *e)
 		return e->cmd.op == QCU_OP_EVENT_RECORD;
 	if (does == KEPT_LIBRARY)
 		return e->cmd.op == QCU_OP_LIB_ASK && is_allowed_call(&e->cmd.lib_ask);
-	return does == KEPT_MAKES || does == KEPT_SETS || is_content(e->cmd.op);
+	return does == KEPT_MAKES || does == KEPT_SETS || is_content(e->cmd.op) ||
+	       is_virtual(e->cmd.op);
 }
 
 /* Makes a request of the entry. mir_submit() checks it. */
@@ -169,8 +177,9 @@ static bool carry_out(struct restoring *r, const struct archive_entry *e, void *
 	if (!prepare(r, e, data))
 		return refuse_archive(r, "entry %" PRIu64 ", %s, has data of another length",
 				      r->number, name);
-	/* Nobody knows where an array is, and what a library has. */
-	if (e->cmd.op == QCU_OP_ARRAY_CREATE || e->cmd.op == QCU_OP_LIB_ASK)
+	/* Nobody knows where an array is, and memory without an address, and what a library has. */
+	if (e->cmd.op == QCU_OP_ARRAY_CREATE || e->cmd.op == QCU_OP_LIB_ASK ||
+	    e->cmd.op == QCU_OP_PHYS_CREATE)
 		r->m->cfg.ops->want(r->m->be, NULL, 0);
 	else
 		r->m->cfg.ops->want(r->m->be, wanted ? wanted : &none, e->wanted);

@@ -16,6 +16,7 @@
 #include "qcu-device/mirror/save.h"
 #include "qcu-device/mirror/module_names.h"
 #include "qcu-device/mirror/save_graph.h"
+#include "qcu-device/mirror/save_virtual.h"
 #include "qcu-device/mirror/archive.h"
 
 #define PAUSE_NS 200000
@@ -86,7 +87,6 @@ static const char *kind_name(enum handle_kind kind)
 		[HANDLE_COND] = "a conditional node",
 		[HANDLE_GRAPH] = "an executable graph",
 		[HANDLE_LINK] = "a link",
-		[HANDLE_PHYS] = "memory that has no address of its own",
 		[HANDLE_GREEN] = "a green context",
 		[HANDLE_LIBRARY] = "an object of a library such as cuBLAS",
 	};
@@ -132,6 +132,8 @@ static bool is_handle_kept(struct saving *s, enum handle_kind kind, uint32_t id,
 	const struct kept_object *o = kept_find(&s->m->kept, &name);
 	const char *why;
 
+	if (kind == HANDLE_PHYS) /* save_virtual_check() has looked at it */
+		return true;
 	if (kind == HANDLE_LIBRARY && (why = lib_unsaved(h)))
 		return refuse_saving(s, "it has an object of %s, whose state cannot be read", why);
 	if (!o || !o->made)
@@ -210,14 +212,16 @@ static bool is_possible(struct saving *s)
 {
 	struct mirror *m = s->m;
 	uint64_t va, len;
+	const char *why;
 	bool placed;
 
 	if (m->kept.lost)
 		return refuse_saving(s, "there was no memory for what would have to be saved");
 	if (!LIST_EMPTY(&m->imports) || !LIST_EMPTY(&m->opened))
 		return refuse_saving(s, "it has opened memory of another process");
-	if (m->reservations || m->mappings)
-		return refuse_saving(s, "it has reserved addresses of the GPU");
+	why = save_virtual_check(m);
+	if (why)
+		return refuse_saving(s, "%s", why);
 	if (m->result_count) {
 		s->passes = true;
 		return refuse_saving(s, "a result has not been read yet");
@@ -588,6 +592,35 @@ static bool write_contents(struct saving *s)
 	return ok && write_of_handles(s, HANDLE_EVENT);
 }
 
+/* ---- virtual memory ---- */
+
+static bool write_virtual(void *arg, const struct qCUcmd *cmd, const struct be_wanted *wanted)
+{
+	return write_command(arg, cmd, NULL, 0, wanted, wanted != NULL);
+}
+
+/* Zeros, too: this memory has no address that was wanted. */
+static bool write_mapped(void *arg, const struct be_wanted *memory)
+{
+	return write_memory(arg, memory, true);
+}
+
+static bool write_reserved(struct saving *s)
+{
+	const struct save_out out = {s, write_virtual, write_mapped};
+
+	snprintf(s->why, s->size, "there is no memory");
+	return save_virtual_addresses(s->m, &out);
+}
+
+static bool write_mappings(struct saving *s)
+{
+	const struct save_out out = {s, write_virtual, write_mapped};
+
+	snprintf(s->why, s->size, "there is no memory");
+	return save_virtual_memory(s->m, &out);
+}
+
 static bool write_graphs(struct saving *s)
 {
 	const struct kept_object *o;
@@ -702,9 +735,9 @@ bool mir_save(struct mirror *m, int fd, unsigned int wait_ms, char *why, size_t 
 	s.at = spin_clock();
 	ok = write_head(&s) && write_records(&s, BIT(KEPT_MAP)) && write_pinned(&s) &&
 	     write_records(&s, BIT(KEPT_PAGE) | BIT(KEPT_SETTING)) && write_places(&s) &&
-	     write_records(&s, BIT(HANDLE_MODULE)) && write_records(&s, FIRST_KINDS) &&
-	     write_contents(&s) && write_records(&s, BIT(HANDLE_ARRAY)) &&
-	     write_of_handles(&s, HANDLE_ARRAY) &&
+	     write_reserved(&s) && write_records(&s, BIT(HANDLE_MODULE)) &&
+	     write_records(&s, FIRST_KINDS) && write_contents(&s) && write_mappings(&s) &&
+	     write_records(&s, BIT(HANDLE_ARRAY)) && write_of_handles(&s, HANDLE_ARRAY) &&
 	     write_records(&s, BIT(KEPT_TEXTURE) | BIT(KEPT_SURFACE)) &&
 	     write_records(&s, BIT(HANDLE_LIBRARY)) && write_graphs(&s) && write_end(&s);
 	close_buffers(&s);

@@ -236,6 +236,8 @@ const char *soft_unsaved(struct be *be, bool *busy)
 		why = "the checks of its memory know what has been written";
 	if (!why && soft_modules_unplaced(be))
 		why = "a module's variables have no memory after a reset of the device";
+	if (!why && !soft_virtual_usual(be))
+		why = "the addresses that it has reserved are not at the usual place";
 	for (i = 0; i < be->gpus && !why; i++) {
 		if (soft_mem_away(be, i))
 			why = "memory of it is not on the GPU";
@@ -258,6 +260,7 @@ void soft_want(struct be *be, const struct be_wanted *wanted, size_t count)
 	pthread_mutex_unlock(&be->images.lock);
 	for (i = 0; i < be->gpus; i++)
 		soft_mem_want(&be->dev[i].mem, wanted, count);
+	soft_virtual_want(be, wanted, count);
 }
 
 const struct be_ops be_soft = {

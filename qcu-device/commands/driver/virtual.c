@@ -8,9 +8,12 @@
  * The lock is not held while an UNMAP waits for the GPU. The mapping is still in the tree then,
  * marked, so that nothing else can be mapped there.
  */
+#define _GNU_SOURCE /* twalk_r */
 #include <search.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "qcu-device/commands/driver/virtual.h"
 #include "qcu-device/commands/made.h"
 
 #define ACCESS_NONE 0u
@@ -28,6 +31,7 @@ struct reservation {
 struct mapping {
 	struct area a;
 	struct handle *mem; /* held */
+	uint64_t offset;    /* in it */
 	bool leaving;
 	uint8_t access[MIR_DEVICES_MAX];
 };
@@ -224,7 +228,7 @@ int mir_phys_map(struct call *c, struct qcu_phys_map *r, struct handle *h)
 		mir_give(m, LIMIT_ALLOCATIONS, 1);
 		return QCU_ERR_MemoryAllocation;
 	}
-	*p = (struct mapping){.a = {.addr = r->addr, .size = r->size}};
+	*p = (struct mapping){.a = {.addr = r->addr, .size = r->size}, .offset = r->offset};
 	p->mem = handle_hold(&m->handles, h);
 	pthread_mutex_lock(&m->va_lock);
 	rc = map_into_reservation(m, p, r->offset);
@@ -369,6 +373,50 @@ void mir_virtual_end(struct mirror *m)
 		give_reservation(m, r->a.size);
 		free(r);
 	}
+}
+
+/* ---- what a saved session has of this ---- */
+
+struct area_list {
+	struct mir_area *to; /* NULL: only counts */
+	size_t count;
+	bool mappings;
+};
+
+/* In the order of their addresses. */
+static void list_area(const void *node, VISIT visit, void *arg)
+{
+	struct area_list *l = arg;
+
+	if (visit != postorder && visit != leaf)
+		return;
+	if (l->to && l->mappings) {
+		const struct mapping *p = *(const struct mapping *const *)node;
+
+		l->to[l->count] = (struct mir_area){
+			.addr = p->a.addr, .size = p->a.size, .mem = p->mem, .offset = p->offset};
+		memcpy(l->to[l->count].access, p->access, sizeof(p->access));
+	} else if (l->to) {
+		const struct reservation *r = *(const struct reservation *const *)node;
+
+		l->to[l->count] = (struct mir_area){.addr = r->a.addr, .size = r->a.size};
+	}
+	l->count++;
+}
+
+struct mir_area *mir_virtual_list(struct mirror *m, bool mappings, size_t *count)
+{
+	const void *root = mappings ? m->mappings : m->reservations;
+	struct area_list l = {.mappings = mappings};
+
+	if (root)
+		twalk_r(root, list_area, &l);
+	l.to = calloc(l.count + 1, sizeof(*l.to));
+	l.count = 0;
+	if (l.to && root)
+		twalk_r(root, list_area, &l);
+	*count = l.count;
+	return l.to;
 }
 
 /* ---- memory for other processes ---- */

@@ -188,10 +188,16 @@ struct soft_virtual {
 	_Atomic uint64_t size; /* 0: nothing has been reserved yet */
 	uint64_t next;	       /* where to look for room first */
 	struct soft_ranges reserved;
+	const struct be_wanted *wanted; /* NULL: any addresses */
+	size_t wanted_count;
 };
 
 void soft_virtual_init(struct be *be);
 void soft_virtual_fini(struct be *be);
+/* The next reservation is at the first one of these, or fails. NULL: anywhere. */
+void soft_virtual_want(struct be *be, const struct be_wanted *wanted, size_t count);
+/* Another process can have the same addresses. */
+bool soft_virtual_usual(const struct be *be);
 /* Where these bytes are without a mapping; 0: they are not all in the memory. */
 uint64_t soft_phys_place(const struct be_phys *p, uint64_t offset, uint64_t bytes);
 

@@ -16,7 +16,8 @@
 #include "qcu-device/soft/gpu/soft.h"
 
 #define GRAIN	  (2ull << 20)
-#define SIZE_MOST (32ull << 40)
+#define HINT	  0x400000000000ull /* above the memory, below programs */
+#define SIZE_MOST (16ull << 40)
 #define SIZE_MIN  (64ull << 30)
 
 struct be_phys {
@@ -67,7 +68,7 @@ static bool set_addresses_aside(struct be *be)
 	if (v->size)
 		return true;
 	for (size = SIZE_MOST; size >= SIZE_MIN && p == MAP_FAILED; size /= 2) {
-		p = nothing(0, size, 0);
+		p = nothing(HINT, size, 0);
 		if (p != MAP_FAILED && is_in_window_or_annex((uintptr_t)p, size)) {
 			munmap(p, size);
 			p = MAP_FAILED;
@@ -119,6 +120,17 @@ static uint64_t find_address_room(struct soft_virtual *v, uint64_t size, uint64_
 	}
 }
 
+/* The first address that is wanted, if it is free and good for this size. Else 0. */
+static uint64_t find_wanted_addresses(struct soft_virtual *v, uint64_t size, uint64_t align,
+				      size_t *index)
+{
+	uint64_t at = v->wanted_count ? v->wanted->addr : 0;
+
+	if (at < v->base || at - v->base > v->size || at % GRAIN || at % align)
+		return 0;
+	return find_address_room(v, size, align, at, index) == at ? at : 0;
+}
+
 static uint64_t reserve_address_range(struct be *be, uint64_t size, uint64_t align)
 {
 	struct soft_virtual *v = &be->virt;
@@ -127,8 +139,9 @@ static uint64_t reserve_address_range(struct be *be, uint64_t size, uint64_t ali
 
 	if (!set_addresses_aside(be) || size > v->size || align > v->size)
 		return 0;
-	r.lo = find_address_room(v, size, align, v->next, &i);
-	if (!r.lo)
+	r.lo = v->wanted ? find_wanted_addresses(v, size, align, &i)
+			 : find_address_room(v, size, align, v->next, &i);
+	if (!r.lo && !v->wanted)
 		r.lo = find_address_room(v, size, align, v->base, &i);
 	if (!r.lo)
 		return 0;
@@ -186,6 +199,19 @@ static bool join(struct soft_ranges *t, uint64_t lo, uint64_t hi, uint32_t tag)
 		return soft_ranges_insert(t, i, &new);
 	soft_ranges_set(t, i, &new);
 	return true;
+}
+
+void soft_virtual_want(struct be *be, const struct be_wanted *wanted, size_t count)
+{
+	pthread_mutex_lock(&be->virt.lock);
+	be->virt.wanted = wanted;
+	be->virt.wanted_count = count;
+	pthread_mutex_unlock(&be->virt.lock);
+}
+
+bool soft_virtual_usual(const struct be *be)
+{
+	return !be->virt.size || be->virt.base == HINT;
 }
 
 /* ---- the table of functions ---- */

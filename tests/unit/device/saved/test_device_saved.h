@@ -240,4 +240,47 @@ static inline bool restore_session(const uint8_t *bytes, size_t size)
 	return ok;
 }
 
+/* A fresh mirror of these entries, which have the same data. False: `why` says why not. */
+static inline bool restore_entries(const struct archive_entry *e, unsigned int count,
+				   const void *data, const struct be_wanted *wanted)
+{
+	struct archive_head head = {.magic = ARCHIVE_MAGIC,
+				    .format = ARCHIVE_FORMAT,
+				    .wire = QCU_WIRE_VERSION,
+				    .devices = 2,
+				    .backend = "soft"};
+	struct archive_entry one, last = {.what = ARCHIVE_END};
+	struct archive s = {.fd = new_file()};
+	unsigned int i;
+	bool ok;
+
+	assert_true(archive_write_head(&s, &head));
+	for (i = 0; i < count; i++) {
+		one = e[i];
+		assert_true(archive_write(&s, &one, data, wanted ? wanted + i : NULL));
+	}
+	assert_true(archive_write(&s, &last, NULL, NULL));
+	lseek(s.fd, 0, SEEK_SET);
+	start_mirror();
+	why[0] = '\0';
+	ok = mir_restore(mirror, s.fd, why, sizeof(why));
+	close(s.fd);
+	return ok;
+}
+
+/* Saves the session, which must be possible, and makes it again in a fresh mirror. */
+static inline void save_and_restore(void)
+{
+	int fd = new_file();
+
+	if (!mir_save(mirror, fd, 10000, why, sizeof(why)))
+		fail_msg("%s", why);
+	mir_destroy(mirror);
+	start_mirror();
+	lseek(fd, 0, SEEK_SET);
+	if (!mir_restore(mirror, fd, why, sizeof(why)))
+		fail_msg("%s", why);
+	close(fd);
+}
+
 #endif
