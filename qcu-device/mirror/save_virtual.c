@@ -15,7 +15,7 @@
 static const char no_memory[] = "there is no memory";
 
 /* Mappings in the order of their memory, and of the places in it. The longest comes first. */
-struct mapped_pieces {
+struct sorted_mappings {
 	struct mir_area *all;
 	size_t count;
 };
@@ -25,7 +25,7 @@ struct numbered {
 	uint32_t id;
 };
 
-static int compare_pieces(const void *a, const void *b)
+static int compare_mappings(const void *a, const void *b)
 {
 	const struct mir_area *x = a, *y = b;
 
@@ -36,42 +36,54 @@ static int compare_pieces(const void *a, const void *b)
 	return x->size > y->size ? -1 : x->size < y->size;
 }
 
-static bool list_pieces(struct mirror *m, struct mapped_pieces *p)
+static bool list_sorted_mappings(struct mirror *m, struct sorted_mappings *p)
 {
 	p->all = mir_virtual_list(m, true, &p->count);
 	if (p->all && p->count)
-		qsort(p->all, p->count, sizeof(*p->all), compare_pieces);
+		qsort(p->all, p->count, sizeof(*p->all), compare_mappings);
 	return p->all;
 }
 
 /* The first device that may read the mapping, or m->devices. */
-static unsigned int reader_of(const struct mirror *m, const struct mir_area *piece)
+static unsigned int reader_of(const struct mirror *m, const struct mir_area *mapping)
 {
 	unsigned int dev;
 
-	for (dev = 0; dev < m->devices && !piece->access[dev]; dev++)
+	for (dev = 0; dev < m->devices && !mapping->access[dev]; dev++)
 		continue;
 	return dev;
 }
 
-/* How far the memory is readable without a gap, by all of its pieces. */
-static uint64_t readable_bytes(const struct mirror *m, const struct mapped_pieces *p,
+static size_t first_mapping_of(const struct sorted_mappings *p, const struct handle *mem)
+{
+	size_t low = 0, high = p->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if ((uintptr_t)p->all[middle].mem < (uintptr_t)mem)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* How far the memory is readable without a gap, by all of its mappings. */
+static uint64_t readable_bytes(const struct mirror *m, const struct sorted_mappings *p,
 			       const struct handle *mem)
 {
+	size_t i = first_mapping_of(p, mem);
 	uint64_t end = 0;
-	size_t i;
 
-	for (i = 0; i < p->count; i++) {
-		const struct mir_area *piece = &p->all[i];
-
-		if (piece->mem == mem && piece->offset <= end && reader_of(m, piece) < m->devices &&
-		    piece->offset + piece->size > end)
-			end = piece->offset + piece->size;
-	}
+	for (; i < p->count && p->all[i].mem == mem && p->all[i].offset <= end; i++)
+		if (reader_of(m, &p->all[i]) < m->devices &&
+		    p->all[i].offset + p->all[i].size > end)
+			end = p->all[i].offset + p->all[i].size;
 	return end;
 }
 
-static const char *check_memory(const struct mirror *m, const struct mapped_pieces *p,
+static const char *check_memory(const struct mirror *m, const struct sorted_mappings *p,
 				const struct handle *mem)
 {
 	if (mem->shared || mem->imported)
@@ -95,12 +107,12 @@ static bool has_placed_array(struct mirror *m)
 const char *save_virtual_check(struct mirror *m)
 {
 	const char *why = has_placed_array(m) ? "it has an array in memory that it placed" : NULL;
-	struct mapped_pieces p;
+	struct sorted_mappings p;
 	struct handle *h;
 	uint32_t id;
 	size_t i;
 
-	if (!list_pieces(m, &p))
+	if (!list_sorted_mappings(m, &p))
 		return no_memory;
 	for (id = QCU_ID_FIRST; !why && (h = handles_next(&m->handles, HANDLE_PHYS, &id)); id++) {
 		why = check_memory(m, &p, h);
@@ -131,40 +143,40 @@ bool save_virtual_addresses(struct mirror *m, const struct save_out *out)
 	return ok;
 }
 
-static bool set_access(const struct save_out *out, const struct mir_area *piece, unsigned int dev,
+static bool set_access(const struct save_out *out, const struct mir_area *mapping, unsigned int dev,
 		       uint32_t flags)
 {
-	struct qCUcmd cmd = {.op = QCU_OP_PHYS_ACCESS_SET, .device = (uint8_t)piece->mem->device};
+	struct qCUcmd cmd = {.op = QCU_OP_PHYS_ACCESS_SET, .device = (uint8_t)mapping->mem->device};
 
 	cmd.phys_access_set = (struct qcu_phys_access_set){
-		.addr = piece->addr, .size = piece->size, .peer = dev, .flags = flags};
+		.addr = mapping->addr, .size = mapping->size, .peer = dev, .flags = flags};
 	return out->command(out->arg, &cmd, NULL);
 }
 
-/* Maps the piece, and writes what it has beyond *end of the memory. */
-static bool write_piece(struct mirror *m, const struct save_out *out, const struct mir_area *piece,
-			uint32_t id, uint64_t *end)
+/* The mapping, and what it has beyond *end of the memory. */
+static bool write_mapping(struct mirror *m, const struct save_out *out,
+			  const struct mir_area *mapping, uint32_t id, uint64_t *end)
 {
-	const unsigned int reader = reader_of(m, piece);
-	struct qCUcmd cmd = {.op = QCU_OP_PHYS_MAP, .device = (uint8_t)piece->mem->device};
-	uint64_t skip = *end > piece->offset ? *end - piece->offset : 0;
+	const unsigned int reader = reader_of(m, mapping);
+	struct qCUcmd cmd = {.op = QCU_OP_PHYS_MAP, .device = (uint8_t)mapping->mem->device};
+	uint64_t skip = *end > mapping->offset ? *end - mapping->offset : 0;
 	struct be_wanted memory = {.dev = reader};
 	unsigned int dev;
 	bool ok;
 
 	cmd.phys_map = (struct qcu_phys_map){
-		.addr = piece->addr, .size = piece->size, .offset = piece->offset, .mem = id};
+		.addr = mapping->addr, .size = mapping->size, .offset = mapping->offset, .mem = id};
 	ok = out->command(out->arg, &cmd, NULL);
-	if (reader < m->devices && skip < piece->size) {
-		memory.addr = piece->addr + skip;
-		memory.size = piece->size - skip;
-		*end = piece->offset + piece->size;
-		ok = ok && set_access(out, piece, reader, ACCESS_BOTH) &&
+	if (reader < m->devices && skip < mapping->size) {
+		memory.addr = mapping->addr + skip;
+		memory.size = mapping->size - skip;
+		*end = mapping->offset + mapping->size;
+		ok = ok && set_access(out, mapping, reader, ACCESS_BOTH) &&
 		     out->contents(out->arg, &memory);
 	}
 	for (dev = reader; dev < m->devices && ok; dev++)
-		if (piece->access[dev])
-			ok = set_access(out, piece, dev, piece->access[dev]);
+		if (mapping->access[dev])
+			ok = set_access(out, mapping, dev, mapping->access[dev]);
 	return ok;
 }
 
@@ -232,22 +244,22 @@ bool save_virtual_memory(struct mirror *m, const struct save_out *out)
 	struct numbered *numbers = list_numbers(m, &count);
 	const uint32_t spare = free_number(m);
 	const struct numbered *found = NULL;
-	struct mapped_pieces p = {0};
+	struct sorted_mappings p = {0};
 	uint64_t end = 0;
-	bool ok = numbers && list_pieces(m, &p);
+	bool ok = numbers && list_sorted_mappings(m, &p);
 
 	for (i = 0; i < p.count && ok; i++) {
-		const struct mir_area *piece = &p.all[i];
-		const struct numbered key = {.h = piece->mem};
+		const struct mir_area *mapping = &p.all[i];
+		const struct numbered key = {.h = mapping->mem};
 
-		if (!i || piece->mem != p.all[i - 1].mem) {
+		if (!i || mapping->mem != p.all[i - 1].mem) {
 			found = bsearch(&key, numbers, count, sizeof(key), compare_numbered);
-			ok = write_create(out, piece->mem, found ? found->id : spare);
+			ok = write_create(out, mapping->mem, found ? found->id : spare);
 			end = 0;
 		}
-		ok = ok && write_piece(m, out, piece, found ? found->id : spare, &end);
-		if (ok && !found && (i + 1 == p.count || p.all[i + 1].mem != piece->mem))
-			ok = write_release(out, piece->mem, spare);
+		ok = ok && write_mapping(m, out, mapping, found ? found->id : spare, &end);
+		if (ok && !found && (i + 1 == p.count || p.all[i + 1].mem != mapping->mem))
+			ok = write_release(out, mapping->mem, spare);
 	}
 	free(numbers);
 	free(p.all);

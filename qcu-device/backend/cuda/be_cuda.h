@@ -424,6 +424,8 @@ static inline bool cu_in_window(uint64_t base, uint64_t size)
 	return base < QCU_WINDOW_BASE + QCU_WINDOW_SIZE + QCU_ANNEX_SIZE &&
 	       QCU_WINDOW_BASE < base + size;
 }
+/* be_cuda_saved.c: reserves addresses that are wanted, or fails. */
+int cu_reserve_wanted(struct be *be, uint64_t size, uint64_t align, uint64_t *addr);
 /* The caller closes the file, or CUDA does. The size is that of the memory. */
 int cu_phys_file(struct be *be, struct be_phys *p, int *fd, uint64_t *size);
 

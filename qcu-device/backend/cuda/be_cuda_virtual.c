@@ -26,27 +26,6 @@ struct be_phys {
 	PFN_##name##_##version fn;  \
 	int ret = cu_driver_function(be, #name, &fn)
 
-/* A hint, which CUDA follows if the addresses are free. */
-static int reserve_wanted(struct be *be, uint64_t size, uint64_t align, uint64_t *addr)
-{
-	const uint64_t at = be->wanted_count ? be->wanted->addr : 0;
-	CUdeviceptr p = 0;
-	int ret;
-
-	if (!at || at % CU_UNIT || at % align || cu_in_window(at, size))
-		return QCU_ERR_MemoryAllocation;
-	be->wanted_count = 0;
-	ret = CU_DRIVER(be, reserve, &p, size, 0, at, 0);
-	if (ret)
-		return ret;
-	if (p != at) {
-		CU_DRIVER(be, unreserve, p, size);
-		return QCU_ERR_MemoryAllocation;
-	}
-	*addr = p;
-	return QCU_ERR_Success;
-}
-
 int cu_va_reserve(struct be *be, uint64_t size, uint64_t align, uint64_t *addr)
 {
 	PFN_cuMemAddressFree_v10020 unreserve;
@@ -59,7 +38,7 @@ int cu_va_reserve(struct be *be, uint64_t size, uint64_t align, uint64_t *addr)
 	if (!ret)
 		ret = cu_use(be, cu_current());
 	if (!ret && be->wanting)
-		return reserve_wanted(be, size, align, addr);
+		return cu_reserve_wanted(be, size, align, addr);
 	if (!ret)
 		ret = (int)reserve(&p, size, align, 0, 0);
 	if (ret)

@@ -126,6 +126,47 @@ static void wanted_addresses_that_cannot_be_had(void **state)
 	assert_int_equal(cu_mem_free(&be, small), 0);
 }
 
+static int reserve_wanted(uint64_t at, uint64_t size, uint64_t *addr)
+{
+	const struct be_wanted w = {.addr = at, .size = size};
+	int ret;
+
+	*addr = 0;
+	cu_want(&be, &w, 1);
+	ret = cu_reserve_wanted(&be, size, CU_UNIT, addr);
+	cu_want(&be, NULL, 0);
+	return ret;
+}
+
+/* Reserved addresses of the program: CUDA takes a wanted one as a hint. */
+static void reserved_addresses(void **state)
+{
+	static const struct be_wanted none;
+	const uint64_t a = allocate(4 * MIB);
+	uint64_t at;
+
+	(void)state;
+	cu_want(&be, &none, 0);
+	assert_int_not_equal(cu_reserve_wanted(&be, 4 * MIB, CU_UNIT, &at), 0);
+	cu_want(&be, NULL, 0);
+	assert_int_not_equal(reserve_wanted(0, 4 * MIB, &at), 0);
+	assert_int_not_equal(reserve_wanted(a + 512, 4 * MIB, &at), 0);
+	assert_int_not_equal(reserve_wanted(QCU_WINDOW_BASE, 4 * MIB, &at), 0);
+	assert_int_not_equal(reserve_wanted(QCU_WINDOW_BASE - CU_UNIT, 4 * MIB, &at), 0);
+	/* In use: CUDA gives others, which are free again. */
+	assert_int_not_equal(reserve_wanted(a, 4 * MIB, &at), 0);
+	assert_int_equal(at, 0);
+	cuda.fail_at = cuda.calls + 1;
+	assert_int_not_equal(reserve_wanted(1ull << 44, 4 * MIB, &at), 0);
+	be.place.possible = false;
+	assert_int_not_equal(reserve_wanted(1ull << 44, 4 * MIB, &at), 0);
+	be.place.possible = true;
+	assert_int_equal(reserve_wanted(1ull << 44, 4 * MIB, &at), 0);
+	assert_int_equal(at, 1ull << 44);
+	assert_int_equal(CU_DRIVER(&be, unreserve, (CUdeviceptr)at, 4 * MIB), 0);
+	assert_int_equal(cu_mem_free(&be, a), 0);
+}
+
 static void blocks_that_cannot_be(void **state)
 {
 	const uint64_t small = allocate(1000);
@@ -391,6 +432,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(wanted_addresses_that_cannot_be_had),
+		TEST(reserved_addresses),
 		TEST(blocks_that_cannot_be),
 		TEST(all_memory_is_where_it_was),
 		TEST(places_are_held),
