@@ -107,8 +107,7 @@ usage() {
 			       $qcu vm [options] --disk IMAGE [--seed IMAGE] [--print]
 			               [--save FILE|--restore FILE|--clone FILE]
 
-			Runs a shell script in a small guest, or boots a disk of yours. Each --with FILE lies in
-			/qcu/bin (on PATH).
+			Runs a shell script in a small guest (each --with FILE lies on its PATH), or boots a disk.
 
 		EOF
 		some_options --script --with --disk --seed --packages --print -v --share --mem --vram --cpus --gpu --timeout \
