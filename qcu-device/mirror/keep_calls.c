@@ -66,7 +66,7 @@ static struct kept_step *copy_as_question(struct call *c)
 }
 
 /* What the message begins with. False: it is not one of a call that has an object. */
-static bool read_call(struct call *c, struct kept_call *k)
+static bool read_object_call(struct call *c, struct kept_call *k)
 {
 	const size_t begin = offsetof(struct kept_call, first);
 	uint8_t bytes[CALL_BYTES];
@@ -156,7 +156,7 @@ void mir_keep_call(struct call *c)
 	struct kept_step *r;
 	struct kept_call k;
 
-	if (what == LIB_KEEPS_NOTHING || !read_call(c, &k))
+	if (what == LIB_KEEPS_NOTHING || !read_object_call(c, &k))
 		return;
 	name.id = k.object.number;
 	if (name.id >= QCU_ID_FIRST && name.id <= QCU_ID_MAX)

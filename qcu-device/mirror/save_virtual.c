@@ -83,8 +83,8 @@ static uint64_t readable_bytes(const struct mirror *m, const struct sorted_mappi
 	return end;
 }
 
-static const char *check_memory(const struct mirror *m, const struct sorted_mappings *p,
-				const struct handle *mem)
+static const char *check_mapped_memory(const struct mirror *m, const struct sorted_mappings *p,
+				       const struct handle *mem)
 {
 	if (mem->shared || mem->imported)
 		return "it shares memory that has no address of its own";
@@ -115,12 +115,12 @@ const char *save_virtual_check(struct mirror *m)
 	if (!list_sorted_mappings(m, &p))
 		return no_memory;
 	for (id = QCU_ID_FIRST; !why && (h = handles_next(&m->handles, HANDLE_PHYS, &id)); id++) {
-		why = check_memory(m, &p, h);
+		why = check_mapped_memory(m, &p, h);
 		handles_put(&m->handles, h);
 	}
 	for (i = 0; i < p.count && !why; i++)
 		if (!i || p.all[i].mem != p.all[i - 1].mem)
-			why = check_memory(m, &p, p.all[i].mem);
+			why = check_mapped_memory(m, &p, p.all[i].mem);
 	free(p.all);
 	return why;
 }
@@ -143,8 +143,8 @@ bool save_virtual_addresses(struct mirror *m, const struct save_out *out)
 	return ok;
 }
 
-static bool set_access(const struct save_out *out, const struct mir_area *mapping, unsigned int dev,
-		       uint32_t flags)
+static bool write_access(const struct save_out *out, const struct mir_area *mapping,
+			 unsigned int dev, uint32_t flags)
 {
 	struct qCUcmd cmd = {.op = QCU_OP_PHYS_ACCESS_SET, .device = (uint8_t)mapping->mem->device};
 
@@ -171,12 +171,12 @@ static bool write_mapping(struct mirror *m, const struct save_out *out,
 		memory.addr = mapping->addr + skip;
 		memory.size = mapping->size - skip;
 		*end = mapping->offset + mapping->size;
-		ok = ok && set_access(out, mapping, reader, ACCESS_BOTH) &&
+		ok = ok && write_access(out, mapping, reader, ACCESS_BOTH) &&
 		     out->contents(out->arg, &memory);
 	}
 	for (dev = reader; dev < m->devices && ok; dev++)
 		if (mapping->access[dev])
-			ok = set_access(out, mapping, dev, mapping->access[dev]);
+			ok = write_access(out, mapping, dev, mapping->access[dev]);
 	return ok;
 }
 

@@ -58,6 +58,7 @@ param version v out sizeof(*v)
 param hosts sizes in (uint64_t)count*sizeof(*sizes)
 param hosts info out sizeof(*info)
 bound hosts count 1 100
+keeps number hosts
 param hosts name text
 sets set
 numbers set
@@ -102,6 +103,10 @@ refused 'nonsense x' 'unknown word'
 refused 'param scale x somehow' 'unknown kind somehow'
 refused 'param hosts sizes in' 'needs a size'
 refused 'param hosts' 'needs functions'
+refused 'keeps' 'needs one of'
+refused 'keeps all hosts' 'needs one of'
+refused 'keeps call' 'needs one of'
+refused 'keeps call nothing' 'fits no function'
 refused 'param nothing x device' 'fits no function'
 refused 'param scale y device' 'fits no function'
 refused 'param what unexplained result' 'the size of unexplained is not known'
@@ -273,9 +278,10 @@ grep -q 'handle_t h = lib_bare(call, KIND_handle_t);' "$tmp/mirror"
 [ "$(grep -c 'pack.unknown = GOOD;' "$tmp/guest")" -eq 2 ]
 grep -q '\.missing = BAD,' "$tmp/guest"
 grep -q 'return (status_t)qcul_small_counted(m, m_size, qcul_lib_call(&pack));' "$tmp/guest"
-grep -q '\[FN_make\] = {"make", do_make, KIND_matrix_t, 1, 0, 0},' "$tmp/mirror"
-grep -q '\[FN_count\] = {"count", do_count, 0, 0, 1, 0},' "$tmp/mirror"
-grep -q '\[FN_use\] = {"use", do_use, 0, 0, 0, FN_count + 1},' "$tmp/mirror"
+grep -q '\[FN_make\] = {"make", do_make, KIND_matrix_t, 1, 0, 0, 0},' "$tmp/mirror"
+grep -q '\[FN_count\] = {"count", do_count, 0, 0, 1, 0, 0},' "$tmp/mirror"
+grep -q '\[FN_hosts\] = {"hosts", do_hosts, 0, 0, 0, 0, LIB_KEEPS_NUMBER},' "$tmp/mirror"
+grep -q '\[FN_use\] = {"use", do_use, 0, 0, 0, FN_count + 1, 0},' "$tmp/mirror"
 grep -q 'return (status_t)qcul_lib_set(&pack);' "$tmp/guest"
 grep -q 'qcul_lib_scalar(&pack, result, sizeof(\*result), 16, QCUL_LIB_OUT);' "$tmp/guest"
 diff <(sed -n '/ do_hosts(/,/^}/p' "$tmp/mirror" | grep -v '^[{}]\|^$\|^static') - <<'EOF'
