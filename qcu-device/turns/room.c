@@ -152,8 +152,7 @@ static void end_order(struct room *r, struct room_program *p)
 	uint64_t ns = r->now_ns - p->ordered_ns, rate;
 
 	p->ordered = p->silent = false;
-	if (left < p->bytes)
-		p->passed_ns = r->now_ns + ROOM_BUSY;
+	p->passed_ns = left < p->bytes ? r->now_ns + ROOM_BUSY : 0;
 	p->gave_ns = r->now_ns;
 	if (left) {
 		asker->came = true;
@@ -166,13 +165,20 @@ static void end_order(struct room *r, struct room_program *p)
 	}
 }
 
+/* Has it not answered, though it should have by now? */
+static bool is_awaited(const struct room *r, const struct room_program *p)
+{
+	return p->silent && r->now_ns - p->ordered_ns < ROOM_PASS;
+}
+
+/* An answer that comes late is an answer: the machine may be slow. */
 static void look_at_order(struct room *r, struct room_program *p)
 {
 	uint64_t late = ROOM_SLOW + (uint64_t)((double)p->bytes / ROOM_SLOW_RATE * NS_PER_S);
 
 	if (p->claim.number == p->number) {
 		end_order(r, p);
-	} else if (r->now_ns - p->ordered_ns > late) {
+	} else if (p->ordered && r->now_ns - p->ordered_ns > late) {
 		p->ordered = false;
 		p->silent = true;
 		p->passed_ns = r->now_ns + ROOM_PASS;
@@ -268,7 +274,7 @@ static uint64_t order_best(struct room *r, unsigned int vm, unsigned int program
 
 			n = p == asker ? 0 : count_giveable(r, i, k, vm);
 			/* It gives to another one now, and may give more after that. */
-			*later |= p != asker && p->live && p->ordered;
+			*later |= p != asker && p->live && (p->ordered || is_awaited(r, p));
 			if (!n)
 				continue;
 			rank = rank_of(r, p, asker);
@@ -329,9 +335,12 @@ void room_look(struct room *r, uint64_t now_ns)
 	r->now_ns = r->looked_ns = now_ns;
 	r->waits = false;
 	for (i = 0; i < r->top; i++)
-		for (k = 0; k < ROOM_PROGRAMS; k++)
-			if (r->vm[i].program[k].live && r->vm[i].program[k].ordered)
-				look_at_order(r, &r->vm[i].program[k]);
+		for (k = 0; k < ROOM_PROGRAMS; k++) {
+			struct room_program *p = &r->vm[i].program[k];
+
+			if (p->live && (p->ordered || p->silent))
+				look_at_order(r, p);
+		}
 	/* The oldest request first; those of the same age in the order of their places. */
 	for (;;) {
 		uint64_t oldest = UINT64_MAX;

@@ -33,7 +33,7 @@
 #define ROOM_BUSY                                                                      \
 	500000000ull /* who answered that its work does not end is passed over so long \
 		      */
-#define ROOM_PASS      10000000000ull /* and who did not answer so long */
+#define ROOM_PASS      10000000000ull /* and who did not answer so long, or until it answers */
 #define ROOM_TURN      1000000000ull  /* who gave within this time gives after others */
 #define ROOM_RATE      50000000000ull /* bytes a second, before anything has moved */
 #define ROOM_RATE_MIN  100000000ull

@@ -238,11 +238,39 @@ static void test_silent(void **state)
 	leave(2);
 	wait_ms(1);
 	take(0);
-	/* If nobody else is left, the answer is no. */
+	/* If nobody else is left, it is waited for, but not for ever. */
 	claim[2].fixed = claim[2].held;
 	ask(0, 10 * MIB);
 	look();
+	assert_false(answered(0));
+	wait_ms((ROOM_PASS - ROOM_SLOW) / MS);
 	assert_true(answered(0) && !program(0)->yes);
+}
+
+/* A program on a slow machine answers late. Nobody hears "no" for that. */
+static void test_late(void **state)
+{
+	(void)state;
+	begin(100 * MIB, 2, 50 * MIB);
+	wait_ms(100);
+	ask(0, 10 * MIB);
+	look();
+	assert_true(program(1)->ordered);
+	wait_ms(ROOM_SLOW / MS + 100);
+	assert_false(program(1)->ordered || answered(0));
+	/* It is not told a second time. */
+	wait_ms(1000);
+	assert_false(program(1)->ordered || answered(0));
+	claim[1].held -= program(1)->bytes;
+	claim[1].away = claim[1].left = program(1)->bytes;
+	claim[1].number = program(1)->number;
+	wait_ms(1);
+	take(0);
+	/* And it gives again when it is asked. */
+	wait_ms(ROOM_TURN / MS + 1);
+	ask(0, 10 * MIB);
+	look();
+	assert_true(program(1)->ordered);
 }
 
 /* A program whose work does not end is asked again later, and meanwhile another one. */
@@ -329,11 +357,17 @@ static void test_random(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_to_give), cmocka_unit_test(test_ordered_for_another),
-		cmocka_unit_test(test_guarantee),	cmocka_unit_test(test_idle_first),
-		cmocka_unit_test(test_quantum),		cmocka_unit_test(test_both_ask),
-		cmocka_unit_test(test_silent),		cmocka_unit_test(test_busy),
-		cmocka_unit_test(test_no_effect),	cmocka_unit_test(test_random),
+		cmocka_unit_test(test_nothing_to_give),
+		cmocka_unit_test(test_ordered_for_another),
+		cmocka_unit_test(test_guarantee),
+		cmocka_unit_test(test_idle_first),
+		cmocka_unit_test(test_quantum),
+		cmocka_unit_test(test_both_ask),
+		cmocka_unit_test(test_silent),
+		cmocka_unit_test(test_late),
+		cmocka_unit_test(test_busy),
+		cmocka_unit_test(test_no_effect),
+		cmocka_unit_test(test_random),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
