@@ -14,7 +14,7 @@ test_library_transport_LIBS := -Wl,--wrap=open,--wrap=close,--wrap=ioctl
 LIBRARY_MIRROR := $(B)/tests/unit/library/mirror.o
 test_library_posted_OBJS := $(filter-out %/malloc_hook.o,$(LIBRARY_OBJS)) $(LIBRARY_MIRROR)
 test_library_posted_LIBS := -Wl,--wrap=clock_gettime
-test_library_capture_OBJS := $(addprefix $(B)/qcu-library/,graph/graph_capture.o graph/graph.o link/capture.o)
+test_library_capture_OBJS := $(addprefix $(B)/qcu-library/,graph/graph_capture.o graph/graph.o graph/graph_order.o link/capture.o)
 test_library_known_OBJS := $(test_library_posted_OBJS)
 test_library_known_LIBS := $(test_library_posted_LIBS)
 test_library_fork_OBJS := $(B)/qcu-library/link/fork.o

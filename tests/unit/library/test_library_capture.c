@@ -81,6 +81,14 @@ struct qcul_graph_memory *qcul_node_memory_take_over(const struct CUgraph_st *g,
 	return NULL;
 }
 
+struct qcul_graph_memory *qcul_node_memory_of_others(const struct CUgraph_st *g,
+						     const struct cudaMemAllocNodeParams *params)
+{
+	(void)g;
+	(void)params;
+	return NULL;
+}
+
 cudaError_t qcul_node_memory(struct qcul_node_params *p,
 			     const struct cudaMemAllocNodeParams *params,
 			     struct qcul_graph_memory *root)
