@@ -419,13 +419,21 @@ pack_guest() {
 	write_mounts >"$tmp/stage/qcu/run/mounts"
 	write_program >"$tmp/stage/qcu/run/program"
 	{
-		cat "$guest_dir/base.cpio" ${vulkan:+"$guest_dir/vulkan.cpio"}
-		archive "$tmp/stage" -L
-		archive "$tmp/links"
-	} >"$tmp/initrd" || die "cannot write the guest's initramfs in $tmp; is the disk full?"
+		if [ -n "$warm" ]; then
+			mkdir "$tmp/job"
+			archive "$tmp/stage" -L >"$tmp/job/files"
+			archive "$tmp/links" >"$tmp/job/links"
+		else
+			cat "$guest_dir/base.cpio" ${vulkan:+"$guest_dir/vulkan.cpio"}
+			archive "$tmp/stage" -L
+			archive "$tmp/links"
+		fi
+	} >"$tmp/initrd" || die "cannot write the guest's files in $tmp; is the disk full?"
 	rm -rf "$tmp/stage" "$tmp/links"
-	# While the kernel unpacks the initramfs, the guest's memory holds it twice.
-	local packed=$(($(stat -c %s "$tmp/initrd") >> 20))
+	# While the guest unpacks this, its memory holds it twice.
+	local packed=$tmp/initrd
+	[ -z "$warm" ] || packed=$tmp/job/files
+	packed=$(($(stat -c %s "$packed") >> 20))
 	[ $((packed * 2 + mem_mb / 8 + 64)) -lt "$mem_mb" ] ||
 		die "the program and its libraries take $packed MB, too much for a guest of --mem $mem"
 }

@@ -279,29 +279,36 @@ kernel_args=(
 	rcupdate.rcu_expedited=1 8250.nr_uarts=1
 )
 
-start_vm() {
-	local q=("$qemu") t khz
+# measure_tsc: sets $khz to the speed of the time-stamp counter, if it can be told.
+khz=
+measure_tsc() {
+	[ -n "$khz" ] || khz=$("${confine%confine}tsc") || true
+}
+
+# vm_args: sets $q to QEMU and its arguments. Those of a guest that is saved are those of the guests that go on from it,
+# but for the names of files.
+vm_args() {
+	local t kernel=("${kernel_args[@]}") initrd=$tmp/initrd
+	[ -z "$warm$warming" ] || initrd=$guest_dir/base.cpio
 	# An emulated CPU has no steady speed, so the kernel cannot calibrate against it. An
 	# emulated CPU also does not speculate. The kernel's mitigations against speculation
 	# are useless there, and make each system call slower. On a busy host it may stand still for
 	# longer than the 20 seconds after which the kernel reports a lockup or a stall; it then reports them
 	# after 300.
 	if [ "$accel" != kvm ]; then
-		kernel_args+=(lpj=4000000 mitigations=off rcupdate.rcu_cpu_stall_timeout=300 watchdog_thresh=150)
+		kernel+=(lpj=4000000 mitigations=off rcupdate.rcu_cpu_stall_timeout=300 watchdog_thresh=150)
 		# Its time-stamp counter is the host's. On a busy host the kernel may measure a tenth of its speed, and then
 		# the guest's clock runs ten times too fast.
-		! khz=$("${confine%confine}tsc") || kernel_args+=("tsc_early_khz=$khz")
+		measure_tsc
+		[ -z "$khz" ] || kernel+=("tsc_early_khz=$khz")
 	fi
 	t=$(comma "$tmp")
-	hush
-	at_exit stop_all
-	[ -z "$use_device" ] || await_device
-	q+=(
+	q=("$qemu"
 		-nodefaults -no-user-config -no-reboot
 		-machine "q35,memory-backend=ram,sata=off,smbus=off,usb=off,vmport=off,hpet=off"
 		-object "memory-backend-memfd,id=ram,size=${mem_mb}M,share=on" -m "${mem_mb}M"
 		-smp "$cpus"
-		-kernel "$guest_dir/vmlinux" -initrd "$tmp/initrd" -append "${kernel_args[*]}"
+		-kernel "$guest_dir/vmlinux" -initrd "$initrd" -append "${kernel[*]}"
 		-serial "file:$t/console.pipe"
 		-chardev stdio,id=mon,signal=off -mon chardev=mon,mode=control
 		-device virtio-serial-pci,max_ports=8
@@ -328,8 +335,8 @@ start_vm() {
 		q+=(-accel tcg,thread=single -cpu max,-erms,-fsrm)
 	fi
 	share_args
+	warm_args
 	network_args
-	start_hub
 	if [ -n "$use_device" ]; then
 		q+=(-chardev "socket,id=qcu,path=$t/qcu.sock")
 		# The general device gets the numbers that ours has by itself: docs/vm/qemu.md.
@@ -339,36 +346,49 @@ start_vm() {
 			q+=(-device "virtio-qcuda-pci,chardev=qcu,sessions=$sessions")
 		fi
 	fi
+}
 
+# start_input: carries the user's input to the guest, as soon as QEMU opens the other end of the pipe.
+start_input() {
+	{ exec {user_in}<&0; } 2>/dev/null || exec {user_in}</dev/null
+	# shellcheck disable=SC2016
+	(mortal sh -c 'exec cat >"$0"' "$tmp/in" <&"$user_in") 2>/dev/null &
+	stdin_pid=$!
+	exec {user_in}<&-
+}
+
+start_vm() {
+	local q log go='' both write saved=''
+	hush
+	at_exit stop_all
+	[ -z "$use_device" ] || await_device
+	vm_args
+	start_hub
 	mkfifo "$tmp"/{in,out,err,status,mon.in,mon.out}
-	local log
 	for log in console klog; do
 		log_pipe "$log"
 	done
 	log_pipe qemu.log leave_out_sockets
 	# Each of these processes waits in open() until QEMU opens the other end of its pipe.
-	local go=''
 	[ -z "$progress_pid" ] || { go=$tmp/go && mkfifo "$go"; }
 	(mortal sh -c "$carry_output" "$tmp/out" "$tmp/out.lost" '' "$go") &
 	stdout_pid=$!
 	[ -z "$typed" ] || log_pipe said
 	(mortal sh -c "$carry_output" "$tmp/err" "$tmp/err.lost" "${typed:+"$tmp/said.pipe"}" "$go") >&"$notes" &
 	stderr_pid=$!
-	{ exec {user_in}<&0; } 2>/dev/null || exec {user_in}</dev/null
-	# shellcheck disable=SC2016
-	(mortal sh -c 'exec cat >"$0"' "$tmp/in" <&"$user_in") 2>/dev/null &
-	stdin_pid=$!
-	exec {user_in}<&-
+	[ -n "$warm$warming" ] || start_input
 	# Only QEMU holds the writing end of the status pipe, so the end of QEMU is the end of file.
-	local both write
 	exec {both}<>"$tmp/status"
 	exec {status}<"$tmp/status" {write}>"$tmp/status" {both}>&-
 	exec {monitor_in}<>"$tmp/mon.in" {monitor_out}<>"$tmp/mon.out"
 	launched=${EPOCHREALTIME/./}
-	(confined "${q[@]}" -add-fd "fd=$write,set=1" "${qemu_args[@]}" \
+	open_saved
+	([ -z "$input" ] || exec {input}>&-
+	confined "${q[@]}" -add-fd "fd=$write,set=1" "${qemu_args[@]}" \
 		<"$tmp/mon.in" >"$tmp/mon.out" 2>"$tmp/qemu.log.pipe") &
 	qemu_pid=$!
 	exec {write}>&-
+	[ -z "$saved" ] || exec {saved}>&-
 }
 
 # The progress of the boot leaves the terminal, and the program's output may come.
@@ -480,7 +500,7 @@ finish_vm() {
 
 run_vm() {
 	local line part='' code rc
-	running='' stdout_code='' said_lost='' checked=$launched
+	running='' here='' stdout_code='' said_lost='' checked=$launched
 	while :; do
 		rc=0
 		IFS= read -r -t 0.2 -n 1000 -u "$status" line || rc=$?
@@ -492,6 +512,11 @@ run_vm() {
 			line=$part$line
 			part=
 			case $line in
+			here)
+				[ -n "$warm" ] && [ -z "$here" ] || fail 'the guest reports nonsense'
+				here=1
+				start_held_input
+				;;
 			run)
 				running=1
 				show_output
@@ -510,7 +535,12 @@ run_vm() {
 			esac
 		else
 			# More than 128 is only a timeout of read, perhaps in the middle of a line.
-			[ $rc -gt 128 ] || crashed
+			if [ $rc -le 128 ]; then
+				[ -n "$warm" ] && [ -z "$here" ] || crashed
+				boot_after_all
+				part='' checked=$launched
+				continue
+			fi
 			part+=$line
 		fi
 	done
