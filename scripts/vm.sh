@@ -288,8 +288,10 @@ measure_tsc() {
 # vm_args: sets $q to QEMU and its arguments. Those of a guest that is saved are those of the guests that go on from it,
 # but for the names of files.
 vm_args() {
-	local t kernel=("${kernel_args[@]}") initrd=$tmp/initrd
+	local t kernel=("${kernel_args[@]}") initrd=$tmp/initrd memory=memfd,share=on
 	[ -z "$warm$warming" ] || initrd=$guest_dir/base.cpio
+	# QEMU reads all memory to save it. Shared memory that nobody has used is made by that, private memory is not.
+	[ -z "$warming" ] || memory=ram
 	# An emulated CPU has no steady speed, so the kernel cannot calibrate against it. An
 	# emulated CPU also does not speculate. The kernel's mitigations against speculation
 	# are useless there, and make each system call slower. On a busy host it may stand still for
@@ -306,7 +308,7 @@ vm_args() {
 	q=("$qemu"
 		-nodefaults -no-user-config -no-reboot
 		-machine "q35,memory-backend=ram,sata=off,smbus=off,usb=off,vmport=off,hpet=off"
-		-object "memory-backend-memfd,id=ram,size=${mem_mb}M,share=on" -m "${mem_mb}M"
+		-object "memory-backend-$memory,id=ram,size=${mem_mb}M" -m "${mem_mb}M"
 		-smp "$cpus"
 		-kernel "$guest_dir/vmlinux" -initrd "$initrd" -append "${kernel[*]}"
 		-serial "file:$t/console.pipe"
@@ -437,7 +439,8 @@ check_time() {
 
 check_health() {
 	checked=${EPOCHREALTIME/./}
-	if [ -n "$use_device" ] && [ -z "$job_folder" ] && ! alive "$device_pid"; then
+	# If a saved guest does not go on, neither does the device, and run_vm boots another.
+	if [ -n "$use_device" ] && [ -z "$job_folder" ] && { [ -z "$warm" ] || [ -n "$here" ]; } && ! alive "$device_pid"; then
 		fail 'qcu-device has died' "$tmp/device.log"
 	fi
 	# The exit code of the output process says why it has ended. 0: QEMU has closed the pipe,
@@ -454,6 +457,7 @@ check_health() {
 	say_lost
 	check_time
 	if [ -z "$running" ] && [ $((${EPOCHREALTIME/./} - launched)) -ge $((slow * 120000000)) ]; then
+		[ -z "$warm" ] || rm -f "$warm/state"
 		fail "the guest does not start within $((slow * 120)) s" "$tmp/console"
 	fi
 }

@@ -67,6 +67,7 @@ options() {
 		                      (qcu-device --help lists them); may be repeated
 		  --module-arg ARG    one more parameter for qcuda.ko; may be repeated
 		  --qemu-arg ARG      one more argument for QEMU; may be repeated
+		  --cold              boot the guest, and do not go on from a saved one
 		  --no-device         boot without the qCUDA device
 		  --no-module         do not load qcuda.ko
 		  --no-sandbox        for debugging, with a guest that you trust: QEMU and

@@ -20,7 +20,7 @@ only_ours() {
 	[ ! -L "$1" ] && [ "$(stat -c '%u %a' "$1" 2>/dev/null)" = "$EUID $2" ]
 }
 
-# saved_folder: sets $folder to the folder for guests like this one, and makes it. Its name is a hash of all that such a guest
+# saved_folder: sets $folder to the folder for guests like this one, and makes it. $again: it was there. Its name is a hash of all that such a guest
 # depends on: the files, and QEMU's arguments without the names of this run's own files.
 saved_folder() {
 	local a q key warming=1
@@ -35,7 +35,8 @@ saved_folder() {
 			printf '%s\n' "${a//"$(comma "$tmp")"/}"
 		done
 	} | sha256sum) || return
-	folder=$cache/warm/${key:0:32}
+	folder=$cache/warm/${key:0:32} again=
+	[ ! -d "$folder" ] || again=1
 	mkdir -p -m 700 "$cache/warm" "$folder" 2>/dev/null && only_ours "$cache/warm" 700 && only_ours "$folder" 700
 }
 
@@ -52,11 +53,13 @@ can_go_on() {
 	only_ours "$folder/state" 600 && only_ours "$folder/khz" 600 && same_clock
 }
 
-# choose_warm: sets $warm, and lets a guest be saved first if there is none. Where that fails, this run boots a guest.
+# choose_warm: sets $warm. The first run with a folder boots a guest, and leaves the folder. The second lets a guest be saved. Where
+# that fails, it boots a guest, too.
 choose_warm() {
-	local folder i options
+	local folder again i options
 	can_be_warm && saved_folder || return 0
 	if ! can_go_on; then
+		[ -n "$again" ] || return 0
 		[ -z "$(find "$folder" -maxdepth 1 -name failed -mmin -1440)" ] || return 0
 		options=(--mem "${mem_mb}M" --cpus "$cpus" --sessions "$sessions" --accel tcg --qemu own --gpu soft --no-module)
 		[ -n "$use_device" ] || options+=(--no-device)
@@ -127,7 +130,7 @@ boot_after_all() {
 
 # save_guest: the command warm. It saves a guest unless there is one, or another process is about it.
 save_guest() {
-	local folder lock line
+	local folder again lock line
 	can_be_warm && saved_folder || die 'such a guest cannot be saved'
 	! can_go_on || return 0
 	exec {lock}<"$folder"
@@ -171,9 +174,11 @@ write_state() {
 	return 1
 }
 
-# forget_saved: removes the saved guests that were used longest ago, until few are left. A run that has opened one goes on.
+# forget_saved: removes the saved guests that were used longest ago, until few are left, and what has been empty for a month. A
+# run that has opened one goes on.
 forget_saved() {
 	local old
+	find "$cache/warm" -mindepth 1 -maxdepth 1 -type d -empty -mtime +30 -delete
 	find "$cache/warm" -mindepth 2 -maxdepth 2 -name state -printf '%T@ %h\n' | sort -r -n | tail -n +$((saved_most + 1)) |
 		while read -r _ old; do
 			rm -rf "$old"

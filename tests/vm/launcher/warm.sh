@@ -1,0 +1,152 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Tests runs that go on from a saved guest (docs/vm/warm.md): what is damaged, foreign or does not fit is not used, and each
+# guest has a clock and random numbers of its own.
+# shellcheck disable=SC2016 # the tests pass text that must not be expanded
+set -uo pipefail
+export LC_ALL=C
+
+here=$(cd "$(dirname "$0")/../../.." && pwd)
+qcu=$here/scripts/qcu
+# shellcheck source=tests/vm/launcher/expect.sh
+. "$here/tests/vm/launcher/expect.sh"
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+mkdir "$dir/here" "$dir/cache"
+cd "$dir/here" || exit 2
+# A cache of its own, with all that is there but saved guests.
+for f in "${QCU_CACHE:-$HOME/.cache/qcuda}"/*; do
+	[ "${f##*/}" = warm ] || ln -s "$f" "$dir/cache/"
+done
+export QCU_CACHE=$dir/cache
+
+# run ARG...: a run whose messages are in the file err. Its input is what is typed.
+run() {
+	timeout -k 5 $((240 * slow)) "$qcu" run --no-device --no-module --mem 256M --cpus 1 --verbose "$@" 2>err
+	code=$?
+	cat err >>said
+	sed -n 's/^qcu: logs: //p' err | xargs -r rm -rf
+	return $code
+}
+
+# went_on: has the last run gone on from a saved guest?
+went_on() {
+	grep -c 'qcu: going on from' err
+}
+
+state() {
+	echo "$QCU_CACHE"/warm/*/state
+}
+
+# ---- where nothing can be saved, a guest boots ----
+
+grep -q -w -E 'vmx|svm' /proc/cpuinfo && [ -w /dev/kvm ] && {
+	echo '@skip warm guests under KVM boot each time'
+	exit
+}
+mkdir -m 777 "$QCU_CACHE/warm"
+expect '' 'output' "$(run /bin/echo a)" a
+expect '' 'in a folder that all can write to' "$(cat "$dir/cache/warm"/*/state 2>&1 | grep -c 'No such file')$(went_on)" 10
+rm -rf "$QCU_CACHE/warm"
+: >"$QCU_CACHE/warm"
+expect '' 'output' "$(run /bin/echo b)" b
+expect '' 'where there is no folder' "$(went_on)" 0
+rm -f "$QCU_CACHE/warm"
+case_done elsewhere
+
+# ---- the second run saves a guest, two at once save one, and later ones go on ----
+
+run /bin/true
+expect '' 'after the first run' "$(ls -A "$QCU_CACHE"/warm/*)$(went_on)" 0
+(run /bin/echo one >"$dir/one" && cp err "$dir/err.one") &
+mkdir "$dir/other"
+(cd "$dir/other" && run /bin/echo two >"$dir/two") &
+wait
+expect '' 'the first' "$(cat "$dir/one")" one
+expect '' 'the second' "$(cat "$dir/two")" two
+expect '' 'saved guests' "$(state | wc -w)" 1
+expect '' 'whose file it is' "$(stat -c '%a %u' "$(state)")" "600 $EUID"
+expect '' 'left over' "$(ls "${QCU_CACHE}"/warm/*/)" $'khz\nstate'
+case_done two-at-once
+
+# ---- input, output, folder, arguments, exit code ----
+
+printf '%s\n' 'n=0; while read -r line; do n=$((n + 1)); done; echo "$n lines, $line, $PWD, $1"; cat local; exit 7' >script
+echo local >local
+out=$(seq 20000 | { cat; printf end; } | run --with /bin/cat /bin/sh ./script 'a  b')
+expect '' 'exit code' $? 7
+expect '' 'output' "$out" "20000 lines, end, $PWD, a  b"$'\nlocal'
+expect '' 'went on' "$(went_on)" 1
+case_done input
+
+# ---- clock and random numbers ----
+
+# Each guest says its time and what its kernel has made of its random numbers.
+printf '%s\n' 'date +%s' 'cat /proc/sys/kernel/random/boot_id /proc/sys/kernel/random/uuid' 'head -c 16 /dev/urandom | md5sum' \
+	'sed -n "s/ .*\[stack\]//p" /proc/self/maps' >numbers
+before=$(date +%s)
+touch -d '10 days ago' "$(state)"
+run /bin/sh ./numbers >first
+now=$(date +%s)
+expect '' 'went on' "$(went_on)" 1
+at=$(head -n 1 first)
+[ "$at" -ge $((before - 1)) ] && [ "$at" -le $((now + 1)) ] || expect '' 'clock' "$at" "$before to $now"
+run /bin/sh ./numbers >second
+expect '' 'went on' "$(went_on)" 1
+expect '' 'lines' "$(wc -l <second)" 5
+expect '' 'what is the same' "$(comm -12 <(sort first) <(sort second))" ''
+case_done own-numbers
+
+# ---- other options are another guest; --cold is none of them ----
+
+run --cold /bin/cat local >/dev/null
+expect '' '--cold' "$(went_on)" 0
+run --cpus 2 /bin/true
+run --cpus 2 /bin/cat local >out
+expect '' 'two processors' "$(cat out)$(state | wc -w)$(went_on)" local21
+run --sessions 3 /bin/cat local >out
+expect '' 'no device, so no sessions' "$(cat out)$(state | wc -w)$(went_on)" local21
+case_done other-options
+
+# ---- what is damaged is not used, and made anew ----
+
+# damage NAME: the state was damaged. The program runs, gets its input, and the next run has a good state again.
+damage() {
+	out=$(seq 1000 | run /bin/cat | md5sum)
+	expect '' "$1: output" "$out" "$(seq 1000 | md5sum)"
+	expect '' "$1: what was said" "$(grep -c 'does not go on; booting one' err)" 1
+	expect '' "$1: what is left" "$(ls "$QCU_CACHE/warm/$key")" khz
+}
+rm -rf "$QCU_CACHE/warm"
+run /bin/true
+run /bin/true
+good=$(state) key=$(basename "$(dirname "$good")")
+cp --sparse=always "$good" "$dir/good"
+: >"$good"
+damage empty
+cp "$0" "$good" && chmod 600 "$good"
+damage text
+head -c 20000000 "$dir/good" >"$good" && chmod 600 "$good"
+damage 'cut off'
+cp --sparse=always "$dir/good" "$good" && chmod 666 "$good"
+expect '' 'others can write' "$(run /bin/echo ok)$(stat -c %a "$good")$(went_on)" ok6001
+cp --sparse=always "$dir/good" "$dir/elsewhere" && ln -sf "$dir/elsewhere" "$good"
+expect '' 'a link' "$(run /bin/echo ok)$(test -L "$good" || echo none)$(went_on)" oknone1
+echo 100000 >"$QCU_CACHE/warm/$key/khz"
+expect '' 'another clock' "$(run /bin/echo ok)$(went_on)" ok1
+[ "$(cat "$QCU_CACHE/warm/$key/khz")" != 100000 ] || expect '' 'khz' 100000 'the one of this machine'
+case_done damaged
+
+# ---- few are kept ----
+
+for i in 1 2 3 4 5 6 7 8 9; do
+	mkdir -m 700 "$QCU_CACHE/warm/old$i" && : >"$QCU_CACHE/warm/old$i/state"
+	touch -d "$i days ago" "$QCU_CACHE/warm/old$i/state"
+done
+rm "$good"
+run /bin/true
+expect '' 'kept' "$(cd "$QCU_CACHE/warm" && echo *)" "$key old1 old2 old3 old4 old5 old6 old7"
+case_done bounded
+
+exit $((failed > 0))
