@@ -68,7 +68,8 @@ choose_warm() {
 			options+=(-v "${volume_host[i]}:/volume/$i${volume_ro[i]:+:ro}")
 		done
 		say 'saving a guest, from which later runs go on'
-		(cd "${share:-/}" && exec "$root/scripts/qcu" warm "${options[@]}") </dev/null >"$tmp/warm.log" 2>&1 || true
+		(cd "${share:-/}" && exec "$root/scripts/qcu" warm "${options[@]}") </dev/null >"$tmp/warm.log" 2>&1 ||
+			[ $? -ge 128 ] || : >"$folder/failed"
 		can_go_on || return 0
 	fi
 	touch -c "$folder/state"
@@ -135,8 +136,7 @@ save_guest() {
 	! can_go_on || return 0
 	exec {lock}<"$folder"
 	flock -n "$lock" || return 0
-	rm -f "$folder"/{state,khz}
-	: >"$folder/failed"
+	rm -f "$folder"/{state,khz,new,failed}
 	[ "$(df -Pm "$folder" | awk 'NR == 2 { print $4 }')" -gt 1000 ] || die "there is little space in $folder"
 	umask 077
 	warming=$folder/new name=warm
@@ -154,7 +154,6 @@ save_guest() {
 	qemu_pid=
 	sync "$folder/new"
 	mv "$folder/new" "$folder/state"
-	rm -f "$folder/failed"
 	forget_saved
 }
 

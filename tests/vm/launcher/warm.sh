@@ -30,6 +30,12 @@ run() {
 	return $code
 }
 
+# with_device ARG...: the same with a device.
+with_device() {
+	timeout -k 5 $((240 * slow)) "$qcu" shell --mem 256M --verbose "$@" 2>err </dev/null
+	sed -n 's/^qcu: logs: //p' err | xargs -r rm -rf
+}
+
 # went_on: has the last run gone on from a saved guest?
 went_on() {
 	grep -c 'qcu: going on from' err
@@ -107,6 +113,17 @@ run --cpus 2 /bin/cat local >out
 expect '' 'two processors' "$(cat out)$(state | wc -w)$(went_on)" local21
 run --sessions 3 /bin/cat local >out
 expect '' 'no device, so no sessions' "$(cat out)$(state | wc -w)$(went_on)" local21
+# With folders, another root and a device, the run and the process that saves for it must mean the same guest.
+mkdir "$dir/more"
+echo more >"$dir/more/file"
+for i in 1 2; do
+	run -v "$dir/more:/more:ro" /bin/cat /more/file >out
+	expect '' '-v' "$(cat out)$(went_on)" "more$((i - 1))"
+	run --root / /bin/cat "$dir/here/local" >out
+	expect '' '--root' "$(cat out)$(went_on)" "local$((i - 1))"
+	with_device -c 'ls /dev/qcuda' >out
+	expect '' 'a device' "$(cat out)$(went_on)" "/dev/qcuda$((i - 1))"
+done
 case_done other-options
 
 # ---- what is damaged is not used, and made anew ----
