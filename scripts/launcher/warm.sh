@@ -11,7 +11,7 @@ saved_most=8 # saved guests are kept
 
 # can_be_warm: is this a guest that can be saved? What is missing in this list has not been tried.
 can_be_warm() {
-	[ -z "$cold$disk$vulkan$net$job_folder" ] && [ -n "$sandbox" ] && [ ${#qemu_args[@]} -eq 0 ] &&
+	[ -z "$cold$disk$vulkan$net$job_folder" ] && [ -n "$sandbox" ] && [[ " ${device_args[*]}" != *" --sessions"* ]] && [ ${#qemu_args[@]} -eq 0 ] &&
 		[ "$accel" = tcg ] && [ "$which" = own ]
 }
 
