@@ -25,8 +25,7 @@ export QCU_CACHE=$dir/cache
 run() {
 	timeout -k 5 $((240 * slow)) "$qcu" run --no-device --no-module --mem 256M --cpus 1 --verbose "$@" 2>err
 	code=$?
-	cat err >>said
-	sed -n 's/^qcu: logs: //p' err | xargs -r rm -rf
+		sed -n 's/^qcu: logs: //p' err | xargs -r rm -rf
 	return $code
 }
 
@@ -55,10 +54,6 @@ mkdir -m 777 "$QCU_CACHE/warm"
 expect '' 'output' "$(run /bin/echo a)" a
 expect '' 'in a folder that all can write to' "$(cat "$dir/cache/warm"/*/state 2>&1 | grep -c 'No such file')$(went_on)" 10
 rm -rf "$QCU_CACHE/warm"
-: >"$QCU_CACHE/warm"
-expect '' 'output' "$(run /bin/echo b)" b
-expect '' 'where there is no folder' "$(went_on)" 0
-rm -f "$QCU_CACHE/warm"
 case_done elsewhere
 
 # ---- the second run saves a guest, two at once save one, and later ones go on ----
@@ -108,11 +103,8 @@ case_done own-numbers
 
 run --cold /bin/cat local >/dev/null
 expect '' '--cold' "$(went_on)" 0
-run --cpus 2 /bin/true
-run --cpus 2 /bin/cat local >out
-expect '' 'two processors' "$(cat out)$(state | wc -w)$(went_on)" local21
 run --sessions 3 /bin/cat local >out
-expect '' 'no device, so no sessions' "$(cat out)$(state | wc -w)$(went_on)" local21
+expect '' 'no device, so no sessions' "$(cat out)$(state | wc -w)$(went_on)" local11
 # With folders, another root and a device, the run and the process that saves for it must mean the same guest.
 mkdir "$dir/more"
 echo more >"$dir/more/file"
@@ -123,6 +115,7 @@ for i in 1 2; do
 	expect '' '--root' "$(cat out)$(went_on)" "local$((i - 1))"
 	with_device -c 'ls /dev/qcuda' >out
 	expect '' 'a device' "$(cat out)$(went_on)" "/dev/qcuda$((i - 1))"
+	expect '' 'saved guests' "$(state | wc -w)" $((i * 3 - 2))
 done
 case_done other-options
 
@@ -140,9 +133,7 @@ run /bin/true
 run /bin/true
 good=$(state) key=$(basename "$(dirname "$good")")
 cp --sparse=always "$good" "$dir/good"
-: >"$good"
-damage empty
-cp "$0" "$good" && chmod 600 "$good"
+echo 'no guest' >"$good"
 damage text
 head -c 20000000 "$dir/good" >"$good" && chmod 600 "$good"
 damage 'cut off'
@@ -150,19 +141,17 @@ cp --sparse=always "$dir/good" "$good" && chmod 666 "$good"
 expect '' 'others can write' "$(run /bin/echo ok)$(stat -c %a "$good")$(went_on)" ok6001
 cp --sparse=always "$dir/good" "$dir/elsewhere" && ln -sf "$dir/elsewhere" "$good"
 expect '' 'a link' "$(run /bin/echo ok)$(test -L "$good" || echo none)$(went_on)" oknone1
-echo 100000 >"$QCU_CACHE/warm/$key/khz"
-expect '' 'another clock' "$(run /bin/echo ok)$(went_on)" ok1
-[ "$(cat "$QCU_CACHE/warm/$key/khz")" != 100000 ] || expect '' 'khz' 100000 'the one of this machine'
 case_done damaged
 
-# ---- few are kept ----
+# ---- another machine's is made anew, and few are kept ----
 
 for i in 1 2 3 4 5 6 7 8 9; do
 	mkdir -m 700 "$QCU_CACHE/warm/old$i" && : >"$QCU_CACHE/warm/old$i/state"
 	touch -d "$i days ago" "$QCU_CACHE/warm/old$i/state"
 done
-rm "$good"
-run /bin/true
+echo 100000 >"$QCU_CACHE/warm/$key/khz"
+expect '' 'another clock' "$(run /bin/echo ok)$(went_on)" ok1
+[ "$(cat "$QCU_CACHE/warm/$key/khz")" != 100000 ] || expect '' khz 100000 'the one of this machine'
 expect '' 'kept' "$(cd "$QCU_CACHE/warm" && echo *)" "$key old1 old2 old3 old4 old5 old6 old7"
 case_done bounded
 
