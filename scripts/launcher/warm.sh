@@ -11,8 +11,8 @@ saved_most=8 # saved guests are kept
 
 # can_be_warm: is this a guest that can be saved? What is missing in this list has not been tried.
 can_be_warm() {
-	[ -z "$cold$disk$vulkan$net$job_folder" ] && [ -n "$sandbox" ] && [[ " ${device_args[*]}" != *" --sessions"* ]] && [ ${#qemu_args[@]} -eq 0 ] &&
-		[ "$accel" = tcg ] && [ "$which" = own ]
+	[ "$accel" = tcg ] && [ "$which" = own ] && [ -n "$sandbox" ] && [ -z "$cold$disk$vulkan$net$job_folder" ] &&
+		[ ${#qemu_args[@]} -eq 0 ] && [[ " ${device_args[*]}" != *" --sessions"* ]]
 }
 
 # only_ours PATH MODE: is it the user's own, and can nobody else write there?

@@ -7,7 +7,8 @@
 . "$(dirname "$0")/../lib.sh"
 
 with "$tools"/{ioctl_bad,chunk_bad,posted}
-boot "${with[@]}" <<'END'
+# In a guest that has just been booted, as under KVM.
+boot --cold "${with[@]}" <<'END'
 for tool in ioctl_bad chunk_bad posted; do
 	for test in $($tool --list); do
 		expect "$test" 0 $tool "$test"

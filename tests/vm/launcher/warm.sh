@@ -25,7 +25,7 @@ export QCU_CACHE=$dir/cache
 run() {
 	timeout -k 5 $((240 * slow)) "$qcu" run --no-device --no-module --mem 256M --cpus 1 --verbose "$@" 2>err
 	code=$?
-		sed -n 's/^qcu: logs: //p' err | xargs -r rm -rf
+	sed -n 's/^qcu: logs: //p' err | xargs -r rm -rf
 	return $code
 }
 
