@@ -44,7 +44,7 @@ saved_folder() {
 same_clock() {
 	local was
 	measure_tsc
-	read -r was <"$folder/khz" && [[ $was =~ ^[1-9][0-9]{1,8}$ ]] && [ -n "$khz" ] &&
+	read -r was 2>/dev/null <"$folder/khz" && [[ $was =~ ^[1-9][0-9]{1,8}$ ]] && [ -n "$khz" ] &&
 		[ $(((was > khz ? was - khz : khz - was) * 1000)) -le "$was" ]
 }
 
@@ -69,10 +69,10 @@ choose_warm() {
 		done
 		say 'saving a guest, from which later runs go on'
 		(cd "${share:-/}" && exec "$root/scripts/qcu" warm "${options[@]}") </dev/null >"$tmp/warm.log" 2>&1 ||
-			[ $? -ge 128 ] || : >"$folder/failed"
+			[ $? -ge 128 ] || { : >"$folder/failed"; } 2>/dev/null || true
 		can_go_on || return 0
 	fi
-	touch -c "$folder/state"
+	touch -c "$folder/state" 2>/dev/null || true
 	warm=$folder
 	say "going on from the guest that is saved in $warm"
 }
@@ -92,7 +92,8 @@ open_saved() {
 	input=
 	[ -z "$warm$warming" ] || { exec {both}<>"$tmp/in" && exec {input}>"$tmp/in" {both}>&-; }
 	if [ -n "$warm" ]; then
-		exec {saved}<"$warm/state"
+		# Another run may have removed it. QEMU refuses what is empty.
+		{ exec {saved}<"$warm/state"; } 2>/dev/null || exec {saved}</dev/null
 		q+=(-incoming file:/dev/fdset/79)
 	elif [ -n "$warming" ]; then
 		exec {saved}>"$warming"

@@ -155,4 +155,15 @@ expect '' 'another clock' "$(run /bin/echo ok)$(went_on)" ok1
 expect '' 'kept' "$(cd "$QCU_CACHE/warm" && echo *)" "$key old1 old2 old3 old4 old5 old6 old7"
 case_done bounded
 
+# ---- what is removed meanwhile ----
+
+# Another run may remove the file at any moment: here, when it has just been chosen.
+mkdir "$dir/bin"
+printf '#!/bin/sh\nrm -f "$2"\n' >"$dir/bin/touch"
+chmod 755 "$dir/bin/touch"
+out=$(seq 1000 | PATH=$dir/bin:$PATH run /bin/cat | md5sum)
+expect '' 'gone: output' "$out" "$(seq 1000 | md5sum)"
+expect '' 'gone: what was said' "$(grep -c 'does not go on; booting one' err)" 1
+case_done gone
+
 exit $((failed > 0))
