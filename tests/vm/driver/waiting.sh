@@ -85,8 +85,8 @@ elif [ $took -lt 150 ]; then
 else
 	pass
 fi
-expect next-program-runs 0 vector_add
 echo 0 >/sys/module/qcuda/parameters/answer_timeout
+expect next-program-runs 0 vector_add
 END
 
 mkfifo "$tmp/in" "$tmp/out"
