@@ -417,6 +417,21 @@ static pid_t find_child(pid_t of, const char *want, pid_t not )
 	return found;
 }
 
+const char *fe_reason(struct frontend *fe)
+{
+	static struct {
+		uint32_t offset, size, flags;
+		uint8_t guests[sizeof(struct qcu_config)];
+		char reason[192];
+	} m;
+
+	m.size = sizeof(m.guests) + sizeof(m.reason);
+	fe_send(fe, FE_GET_CONFIG, &m, sizeof(m), -1);
+	assert_int_equal(fe_recv(fe, FE_GET_CONFIG, &m, sizeof(m)), sizeof(m));
+	m.reason[sizeof(m.reason) - 1] = '\0';
+	return m.reason;
+}
+
 pid_t fe_child(struct frontend *fe, const char *want, pid_t not )
 {
 	return find_child(fe->server, want, not );

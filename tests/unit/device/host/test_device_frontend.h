@@ -94,6 +94,9 @@ int fe_ask(struct frontend *fe, unsigned int q, struct qCUcmd *cmd, uint64_t gpa
 int fe_open(struct frontend *fe, unsigned int q);
 int fe_close(struct frontend *fe, unsigned int q);
 
+/* What QEMU hears: why the VM cannot be saved now. Empty: it can. */
+const char *fe_reason(struct frontend *fe);
+
 /* Finds the mirror of a session by its name among the device's descendants; 0: there is none. */
 pid_t fe_mirror(struct frontend *fe, unsigned int session);
 /*

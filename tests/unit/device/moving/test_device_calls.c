@@ -47,34 +47,18 @@ static int stop(void **state)
 	return !WIFEXITED(status) || WEXITSTATUS(status);
 }
 
-/* What QEMU hears: may the VM be saved? Empty: it may. */
-static const char *reason(void)
-{
-	static struct {
-		uint32_t offset, size, flags;
-		uint8_t guests[sizeof(struct qcu_config)];
-		char reason[192];
-	} m;
-
-	m.size = sizeof(m.guests) + sizeof(m.reason);
-	fe_send(&fe, FE_GET_CONFIG, &m, sizeof(m), -1);
-	assert_int_equal(fe_recv(&fe, FE_GET_CONFIG, &m, sizeof(m)), sizeof(m));
-	m.reason[sizeof(m.reason) - 1] = '\0';
-	return m.reason;
-}
-
 /* As QEMU stops a VM to save it. Returns whether it can be saved; else it goes on. */
 static bool try_to_save(void)
 {
 	unsigned int q;
 	bool ok;
 
-	assert_string_equal(reason(), "");
+	assert_string_equal(fe_reason(&fe), "");
 	for (q = 0; q < FE_QUEUES; q++)
 		stopped_at[q] = fe_queue_stop(&fe, q);
-	ok = !*reason();
+	ok = !*fe_reason(&fe);
 	if (!ok)
-		assert_non_null(strstr(reason(), "work of the GPU does not end"));
+		assert_non_null(strstr(fe_reason(&fe), "work of the GPU does not end"));
 	for (q = 0; q < FE_QUEUES; q++)
 		fe_queue_go_on(&fe, q, stopped_at[q]);
 	return ok;

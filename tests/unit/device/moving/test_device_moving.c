@@ -326,21 +326,6 @@ static void bad_transfers(void **state)
 	assert_int_equal(fe_close(&fe, 1), 0);
 }
 
-static const char *reason(void)
-{
-	static struct {
-		uint32_t offset, size, flags;
-		uint8_t guests[sizeof(struct qcu_config)];
-		char reason[192];
-	} m;
-
-	m.size = sizeof(m.guests) + sizeof(m.reason);
-	fe_send(&fe, FE_GET_CONFIG, &m, sizeof(m), -1);
-	assert_int_equal(fe_recv(&fe, FE_GET_CONFIG, &m, sizeof(m)), sizeof(m));
-	m.reason[sizeof(m.reason) - 1] = '\0';
-	return m.reason;
-}
-
 /* The mirror gets its name when it has taken the session. */
 static pid_t wait_for_mirror(unsigned int session)
 {
@@ -373,9 +358,9 @@ static void saved_and_loaded(void **state)
 
 	(void)state;
 	assert_int_equal(fe_open(&fe, 2), 0);
-	assert_non_null(strstr(reason(), "the backend fake cannot save a session yet"));
+	assert_non_null(strstr(fe_reason(&fe), "the backend fake cannot save a session yet"));
 	assert_int_equal(fe_open(&fe, 1), 0);
-	assert_non_null(strstr(reason(), "the backend fake cannot save a session yet"));
+	assert_non_null(strstr(fe_reason(&fe), "the backend fake cannot save a session yet"));
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	assert_int_equal(transfer(SAVE, 0, fds[1]), NO_FILE | FAILED);
 	close(fds[0]);
@@ -383,7 +368,7 @@ static void saved_and_loaded(void **state)
 	assert_int_equal(kill(wait_for_mirror(1), SIGKILL), 0);
 	assert_int_equal(fe_close(&fe, 2), 0);
 	assert_int_equal(fe_ask(&fe, 1, &ask, 0, 0), FE_GONE);
-	assert_string_equal(reason(), "");
+	assert_string_equal(fe_reason(&fe), "");
 	for (q = 0; q < FE_QUEUES; q++)
 		index[q] = fe_queue_stop(&fe, q);
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
@@ -398,7 +383,7 @@ static void saved_and_loaded(void **state)
 	/* The VM goes on after savevm, or from what was saved. */
 	for (loaded = 0; loaded < 2; loaded++) {
 		if (loaded) {
-			assert_string_equal(reason(), "");
+			assert_string_equal(fe_reason(&fe), "");
 			for (q = 0; q < FE_QUEUES; q++)
 				index[q] = fe_queue_stop(&fe, q);
 			dead.session.popped = index[1];
@@ -411,14 +396,14 @@ static void saved_and_loaded(void **state)
 		assert_int_equal(fe_ask(&fe, 1, &ask, 0, 0), FE_GONE);
 	}
 	/* A guest that has set its device up anew has no sessions. */
-	assert_string_equal(reason(), "");
+	assert_string_equal(fe_reason(&fe), "");
 	for (q = 0; q < FE_QUEUES; q++)
 		fe_queue_stop(&fe, q);
 	for (q = 0; q < FE_QUEUES; q++)
 		fe_queue_start(&fe, q);
 	assert_int_equal(fe_open(&fe, 1), 0);
 	assert_int_equal(fe_close(&fe, 1), 0);
-	assert_string_equal(reason(), "");
+	assert_string_equal(fe_reason(&fe), "");
 
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	assert_int_equal(transfer(SAVE, 0, fds[1]), NO_FILE);
@@ -472,9 +457,9 @@ static void held(void **state)
 	assert_int_equal(fe_open(&fe, 3), 0);
 	assert_int_equal(sync_in(1), 0);
 	/* What the mirror says against it stands until the queues start. */
-	assert_non_null(strstr(reason(), "cannot save"));
+	assert_non_null(strstr(fe_reason(&fe), "cannot save"));
 	stop_all(index);
-	assert_non_null(strstr(reason(), "cannot save"));
+	assert_non_null(strstr(fe_reason(&fe), "cannot save"));
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	assert_int_equal(transfer(SAVE, 0, fds[1]), NO_FILE | FAILED);
 	close(fds[0]);
@@ -483,7 +468,7 @@ static void held(void **state)
 	assert_int_equal(sync_in(3), 0);
 
 	/* A mirror dies while it is held. */
-	assert_non_null(strstr(reason(), "cannot save"));
+	assert_non_null(strstr(fe_reason(&fe), "cannot save"));
 	stop_all(index);
 	assert_int_equal(kill(wait_for_mirror(1), SIGKILL), 0);
 	go_on_all(index);
@@ -492,15 +477,15 @@ static void held(void **state)
 	assert_int_equal(fe_close(&fe, 1), 0);
 
 	/* Another question after it: the queues stop because the guest resets its device. */
-	assert_non_null(strstr(reason(), "cannot save"));
+	assert_non_null(strstr(fe_reason(&fe), "cannot save"));
 	fe_get(&fe, FE_GET_QUEUE_NUM);
 	stop_all(index);
-	assert_string_equal(reason(), "");
+	assert_string_equal(fe_reason(&fe), "");
 	go_on_all(index);
 	assert_int_equal(fe_open(&fe, 3), 0);
 
 	/* The guest resets its device right after the question. */
-	assert_non_null(strstr(reason(), "cannot save"));
+	assert_non_null(strstr(fe_reason(&fe), "cannot save"));
 	stop_all(index);
 	for (q = 0; q < FE_QUEUES; q++)
 		fe_queue_start(&fe, q);
@@ -508,12 +493,12 @@ static void held(void **state)
 	assert_int_equal(sync_in(3), 0);
 
 	/* A state is loaded over held sessions. */
-	assert_non_null(strstr(reason(), "cannot save"));
+	assert_non_null(strstr(fe_reason(&fe), "cannot save"));
 	stop_all(index);
 	assert_false(loads(&none, sizeof(none) - 1));
 	go_on_all(index);
 	assert_int_equal(sync_in(3), 0);
-	assert_non_null(strstr(reason(), "cannot save"));
+	assert_non_null(strstr(fe_reason(&fe), "cannot save"));
 	stop_all(index);
 	state_make(&none.head, FE_SESSIONS, 1, 0);
 	none.sum = state_sum(0, &none.head, sizeof(none.head));
@@ -533,11 +518,11 @@ static void makes_room(void **state)
 	assert_int_equal(kill(fe.server, SIGUSR2), 0);
 	assert_int_equal(kill(fe.server, SIGUSR2), 0);
 	/* The signal is looked at before what is asked after it, or together with it. */
-	assert_non_null(strstr(reason(), "cannot save"));
+	assert_non_null(strstr(fe_reason(&fe), "cannot save"));
 	assert_int_equal(fe_open(&fe, 1), 0);
 	assert_int_equal(fe_close(&fe, 1), 0);
 	assert_int_equal(fe_close(&fe, 3), 0);
-	assert_string_equal(reason(), "");
+	assert_string_equal(fe_reason(&fe), "");
 	assert_int_equal(kill(fe.server, SIGUSR2), 0);
 	assert_int_equal(recv(fe.sock, &byte, 1, 0), 0);
 }
@@ -567,9 +552,9 @@ static void logs(void **state)
 	/* A log that cannot be mapped is a reason against saving. */
 	log_to(open("/dev/null", O_RDONLY | O_CLOEXEC));
 	set_features(FE_FEATURES | FE_LOG_ALL);
-	assert_non_null(strstr(reason(), "cannot be mapped"));
+	assert_non_null(strstr(fe_reason(&fe), "cannot be mapped"));
 	set_features(FE_FEATURES);
-	assert_string_equal(reason(), "");
+	assert_string_equal(fe_reason(&fe), "");
 
 	assert_int_equal(ftruncate(fd, LOG_BYTES), 0);
 	log = mmap(NULL, LOG_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -389,7 +389,7 @@ static void made_again(void **state)
 {
 	struct qCUcmd c;
 	uint32_t row[8];
-	int round, fd;
+	int round;
 	float ms;
 
 	(void)state;
@@ -425,15 +425,7 @@ static void made_again(void **state)
 		assert_int_equal(page[7], 5);
 		page[7] = 0;
 		/* And once more, from this one. */
-		fd = new_file();
-		if (!mir_save(mirror, fd, 1000, why, sizeof(why)))
-			fail_msg("%s", why);
-		mir_destroy(mirror);
-		start_mirror();
-		lseek(fd, 0, SEEK_SET);
-		if (!mir_restore(mirror, fd, why, sizeof(why)))
-			fail_msg("%s", why);
-		close(fd);
+		save_and_restore();
 		/* However long this took, no event has come nearer to another one. */
 		assert_true(milliseconds() == ms);
 	}
