@@ -51,6 +51,7 @@ struct be_event {
  * Without options.movable the memory is that of CUDA's pool. With it, CUDA's pool only keeps the
  * attributes, and the other members are used (be_cuda_lot.c). They are protected by `lot_lock`.
  */
+#define CU_LOT_BINS 40u
 struct be_pool {
 	cudaMemPool_t p;
 	unsigned int dev;
@@ -58,7 +59,7 @@ struct be_pool {
 	uint64_t max_size, threshold;
 	uint64_t used, used_high, reserved, reserved_high;
 	_Atomic uint8_t access[CU_DEVICES]; /* CUmemAccess_flags of each device */
-	TAILQ_HEAD(cu_lots, cu_lot) lots, idle, marked;
+	TAILQ_HEAD(cu_lots, cu_lot) lots, marked, idle[CU_LOT_BINS];
 	LIST_ENTRY(be_pool) link;
 };
 

@@ -20,6 +20,9 @@
 #define GRAIN ((uint64_t)512)	   /* CUDA's own addresses are multiples of this */
 #define MARKS 65536u		   /* more frees that no stream has reached wait for it */
 #define PLOT  ((uint64_t)32 << 20) /* as much as CUDA's pools take at a time */
+#define NEAR  64u		   /* a search looks at so many lots of one kind */
+#define FAR   4096u		   /* and for frees that have been reached at so many more */
+#define WAITS 16u		   /* so many streams are asked at once whether they have */
 
 /* Where the stream of a free is at the free. */
 struct cu_mark {
@@ -35,7 +38,7 @@ struct cu_lot {
 	bool first;		  /* of its plot */
 	struct cu_mark *mark;	  /* of a lot that is free and not idle yet */
 	TAILQ_ENTRY(cu_lot) link; /* all lots, those of a plot by address */
-	TAILQ_ENTRY(cu_lot) free; /* those that are idle, or those with a mark, oldest first */
+	TAILQ_ENTRY(cu_lot) free; /* those with a mark, oldest first, or those of one bin */
 };
 
 int cu_lots_open(struct be *be)
@@ -75,40 +78,82 @@ static struct cu_lot *lot_after(struct cu_lot *b)
 	return next && !next->first ? next : NULL;
 }
 
-/* Both are idle. */
+/* Idle lots lie in bins: each is for at least a size and less than twice as much. */
+static unsigned int bin_of_lot(uint64_t size)
+{
+	unsigned int bin = 0;
+
+	for (size /= 2 * GRAIN; size && bin < CU_LOT_BINS - 1; size /= 2)
+		bin++;
+	return bin;
+}
+
+static void list_idle_lot(struct be_pool *p, struct cu_lot *b)
+{
+	TAILQ_INSERT_TAIL(&p->idle[bin_of_lot(b->size)], b, free);
+}
+
+static void unlist_idle_lot(struct be_pool *p, struct cu_lot *b)
+{
+	TAILQ_REMOVE(&p->idle[bin_of_lot(b->size)], b, free);
+}
+
+/* Neither is listed. */
 static void append_lot(struct be_pool *p, struct cu_lot *b, struct cu_lot *next)
 {
 	b->size += next->size;
-	TAILQ_REMOVE(&p->idle, next, free);
 	TAILQ_REMOVE(&p->lots, next, link);
 	free(next);
 }
 
 static void make_lot_idle(struct be_pool *p, struct cu_lot *b)
 {
-	struct cu_lot *next = lot_after(b), *before;
+	struct cu_lot *next = lot_after(b);
+	struct cu_lot *before = b->first ? NULL : TAILQ_PREV(b, cu_lots, link);
 
-	TAILQ_INSERT_TAIL(&p->idle, b, free);
-	if (next && is_lot_idle(next))
+	if (next && is_lot_idle(next)) {
+		unlist_idle_lot(p, next);
 		append_lot(p, b, next);
-	before = b->first ? NULL : TAILQ_PREV(b, cu_lots, link);
-	if (before && is_lot_idle(before))
+	}
+	if (before && is_lot_idle(before)) {
+		unlist_idle_lot(p, before);
 		append_lot(p, before, b);
+		b = before;
+	}
+	list_idle_lot(p, b);
 }
 
-/* Lots whose mark has been reached become idle. */
+/* Streams that have not reached a mark, so what comes later in them need not be asked. */
+struct waited_streams {
+	const struct cu_mark *mark[WAITS];
+	unsigned int count;
+};
+
+static bool is_waited_for(const struct waited_streams *w, const struct cu_mark *m)
+{
+	unsigned int i;
+
+	for (i = 0; i < w->count; i++)
+		if (w->mark[i]->stream == m->stream && w->mark[i]->event.dev == m->event.dev)
+			return true;
+	return false;
+}
+
+/* Lots whose mark has been reached become idle; of very many some later. */
 static void settle_frees(struct be *be, struct be_pool *p)
 {
-	const struct cu_mark *last = NULL; /* what comes later in its stream is not asked */
+	struct waited_streams w = {.count = 0};
+	unsigned int passed = 0;
 	struct cu_lot *b, *next;
 
-	for (b = TAILQ_FIRST(&p->marked); b; b = next) {
+	for (b = TAILQ_FIRST(&p->marked); b && w.count < WAITS && passed < FAR; b = next) {
 		next = TAILQ_NEXT(b, free);
-		if (last && last->stream == b->mark->stream &&
-		    last->event.dev == b->mark->event.dev)
+		if (is_waited_for(&w, b->mark)) {
+			passed++;
 			continue;
+		}
 		if (!is_mark_reached(be, b->mark)) {
-			last = b->mark;
+			w.mark[w.count++] = b->mark;
 			continue;
 		}
 		TAILQ_REMOVE(&p->marked, b, free);
@@ -123,24 +168,27 @@ static bool is_whole_plot(struct cu_lot *b)
 	return b->first && !lot_after(b);
 }
 
-/* Gives plots without a used lot back, while the pool has more than this. */
+/* Gives plots without a used lot back, the largest first, while the pool has more than this. */
 static uint64_t give_plots_back(struct be *be, struct be_pool *p, uint64_t keep)
 {
+	const unsigned int least = bin_of_lot(CU_UNIT); /* a plot has at least that */
+	unsigned int bin = CU_LOT_BINS;
 	struct cu_lot *b, *next;
 	uint64_t given = 0;
 
-	for (b = TAILQ_FIRST(&p->idle); b && p->reserved > keep; b = next) {
-		next = TAILQ_NEXT(b, free);
-		if (!is_whole_plot(b))
-			continue;
-		TAILQ_REMOVE(&p->idle, b, free);
-		TAILQ_REMOVE(&p->lots, b, link);
-		p->reserved -= b->size;
-		given += b->size;
-		/* Its work is done. Even if the driver keeps the memory, nobody uses it. */
-		(void)cu_plot_drop(be, b->addr);
-		free(b);
-	}
+	while (bin-- > least)
+		for (b = TAILQ_FIRST(&p->idle[bin]); b && p->reserved > keep; b = next) {
+			next = TAILQ_NEXT(b, free);
+			if (!is_whole_plot(b))
+				continue;
+			unlist_idle_lot(p, b);
+			TAILQ_REMOVE(&p->lots, b, link);
+			p->reserved -= b->size;
+			given += b->size;
+			/* Its work is done. Even if the driver keeps the memory, nobody uses it. */
+			(void)cu_plot_drop(be, b->addr);
+			free(b);
+		}
 	return given;
 }
 
@@ -180,17 +228,32 @@ static bool may_have(const struct be_stream *s, const struct cu_lot *b)
 	return b->mark->stream == s->number && b->mark->event.dev == s->dev;
 }
 
-/* The smallest lot that is large enough, and that this stream may have now. */
+static bool is_better_lot(const struct cu_lot *b, uint64_t size, const struct cu_lot *best)
+{
+	return b->size >= size && (!best || b->size < best->size);
+}
+
+/*
+ * A lot that is large enough, and that this stream may have now: the smallest one of those that the
+ * stream has freed last, and of the idle ones of the first bin that has any.
+ */
 static struct cu_lot *find_lot(struct be_pool *p, uint64_t size, const struct be_stream *s)
 {
+	unsigned int bin = bin_of_lot(size), looked = 0;
 	struct cu_lot *b, *best = NULL;
 
-	TAILQ_FOREACH(b, &p->marked, free)
-	if (b->size >= size && (!best || b->size < best->size) && may_have(s, b))
-		best = b;
-	TAILQ_FOREACH(b, &p->idle, free)
-	if (b->size >= size && (!best || b->size < best->size))
-		best = b;
+	for (b = TAILQ_LAST(&p->marked, cu_lots); b && looked++ < NEAR;
+	     b = TAILQ_PREV(b, cu_lots, free))
+		if (is_better_lot(b, size, best) && may_have(s, b))
+			best = b;
+	for (; bin < CU_LOT_BINS; bin++) {
+		looked = 0;
+		for (b = TAILQ_FIRST(&p->idle[bin]); b && looked++ < NEAR; b = TAILQ_NEXT(b, free))
+			if (is_better_lot(b, size, best))
+				best = b;
+		if (best)
+			break;
+	}
 	return best;
 }
 
@@ -211,15 +274,15 @@ static bool use_lot(struct be *be, struct be_pool *p, struct cu_lot *b, uint64_t
 			b->mark->refs++;
 			TAILQ_INSERT_AFTER(&p->marked, b, rest, free);
 		} else {
-			TAILQ_INSERT_AFTER(&p->idle, b, rest, free);
+			list_idle_lot(p, rest);
 		}
 	}
-	if (b->mark)
+	if (b->mark) {
 		TAILQ_REMOVE(&p->marked, b, free);
-	else
-		TAILQ_REMOVE(&p->idle, b, free);
-	if (b->mark)
 		drop_lot_mark(be, b->mark);
+	} else {
+		unlist_idle_lot(p, b);
+	}
 	b->mark = NULL;
 	b->size = size;
 	b->used = true;
@@ -247,7 +310,7 @@ static int add_pool_plot(struct be *be, struct be_pool *p, uint64_t size)
 	b->pool = p;
 	b->first = true;
 	TAILQ_INSERT_TAIL(&p->lots, b, link);
-	TAILQ_INSERT_TAIL(&p->idle, b, free);
+	list_idle_lot(p, b);
 	p->reserved += b->size;
 	if (p->reserved_high < p->reserved)
 		p->reserved_high = p->reserved;
@@ -404,6 +467,16 @@ int cu_lot_end(struct be *be, const struct cu_range *r)
 
 /* ---- pools ---- */
 
+static void init_lot_lists(struct be_pool *p)
+{
+	unsigned int i;
+
+	TAILQ_INIT(&p->lots);
+	TAILQ_INIT(&p->marked);
+	for (i = 0; i < CU_LOT_BINS; i++)
+		TAILQ_INIT(&p->idle[i]);
+}
+
 /* As CUDA makes it. */
 static void set_pool_defaults(struct be_pool *p)
 {
@@ -418,9 +491,7 @@ void cu_pool_begin(struct be *be, struct be_pool *p, uint64_t max_size)
 {
 	pthread_mutex_lock(&be->lot_lock);
 	if (!p->listed) {
-		TAILQ_INIT(&p->lots);
-		TAILQ_INIT(&p->idle);
-		TAILQ_INIT(&p->marked);
+		init_lot_lists(p);
 		p->max_size = max_size;
 		set_pool_defaults(p);
 		p->listed = true;
@@ -523,8 +594,7 @@ static void forget_lots(struct be *be, struct be_pool *p, bool in_cuda)
 			(void)cu_plot_free(be, b->addr);
 		free(b);
 	}
-	TAILQ_INIT(&p->idle);
-	TAILQ_INIT(&p->marked);
+	init_lot_lists(p);
 	p->used = p->reserved = 0;
 }
 

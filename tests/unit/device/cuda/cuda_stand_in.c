@@ -288,6 +288,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned int flags)
 
 cudaError_t cudaEventQuery(cudaEvent_t e)
 {
+	cuda.queries++;
 	return ((struct event *)e)->number <= cuda.reached ? cudaSuccess : cudaErrorNotReady;
 }
 

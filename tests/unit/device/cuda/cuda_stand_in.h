@@ -30,6 +30,7 @@ extern struct cuda_stand_in {
 	float ms;		     /* the time of events that are recorded now */
 	uint64_t recorded, reached;  /* how many events have been, and are known to be reached */
 	unsigned int events;	     /* exist */
+	unsigned int queries;	     /* of events */
 	const struct cuda_variable {
 		const char *name;
 		uint64_t addr, size;

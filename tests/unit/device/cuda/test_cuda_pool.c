@@ -309,6 +309,32 @@ static void events_of_frees_are_few(void **state)
 	assert_int_equal(cuda.events, 0);
 }
 
+/* However many frees no stream has reached: few of them are asked about, and few lots are looked
+ * at. */
+static void many_frees_cost_little(void **state)
+{
+	static uint64_t a[2000];
+	const size_t n = sizeof(a) / sizeof(*a);
+	uint64_t addr;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < n; i++) {
+		a[i] = get(64 << 10, &first);
+		assert_true(a[i]);
+	}
+	cuda_hold();
+	for (i = 0; i < n; i++)
+		put(a[i], i % 2 ? &first : &other);
+	cuda.queries = 0;
+	addr = get(40 * MIB, &first);
+	assert_true(addr);
+	assert_in_range(cuda.queries, 1, 2);
+	put(addr, &first);
+	cuda.reached = UINT64_MAX;
+	assert_int_equal(RESERVED, 0);
+}
+
 /* Whichever call of CUDA fails: nothing is lost, and no memory is left. */
 static void each_call_may_fail(void **state)
 {
@@ -453,6 +479,7 @@ int main(void)
 		TEST(the_device_is_full),
 		TEST(it_leaves_and_comes_back),
 		TEST(events_of_frees_are_few),
+		TEST(many_frees_cost_little),
 		TEST(each_call_may_fail),
 		TEST(a_reset_ends_all),
 		TEST(the_end_gives_all_back),
