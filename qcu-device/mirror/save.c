@@ -605,20 +605,13 @@ static bool write_mapped(void *arg, const struct be_wanted *memory)
 	return write_memory(arg, memory, true);
 }
 
-static bool write_reserved(struct saving *s)
+static bool write_virtual_part(struct saving *s,
+			       bool (*write)(struct mirror *m, const struct save_out *out))
 {
 	const struct save_out out = {s, write_virtual, write_mapped};
 
 	snprintf(s->why, s->size, "there is no memory");
-	return save_virtual_addresses(s->m, &out);
-}
-
-static bool write_mappings(struct saving *s)
-{
-	const struct save_out out = {s, write_virtual, write_mapped};
-
-	snprintf(s->why, s->size, "there is no memory");
-	return save_virtual_memory(s->m, &out);
+	return write(s->m, &out);
 }
 
 static bool write_graphs(struct saving *s)
@@ -735,8 +728,9 @@ bool mir_save(struct mirror *m, int fd, unsigned int wait_ms, char *why, size_t 
 	s.at = spin_clock();
 	ok = write_head(&s) && write_records(&s, BIT(KEPT_MAP)) && write_pinned(&s) &&
 	     write_records(&s, BIT(KEPT_PAGE) | BIT(KEPT_SETTING)) && write_places(&s) &&
-	     write_reserved(&s) && write_records(&s, BIT(HANDLE_MODULE)) &&
-	     write_records(&s, FIRST_KINDS) && write_contents(&s) && write_mappings(&s) &&
+	     write_virtual_part(&s, save_virtual_addresses) &&
+	     write_records(&s, BIT(HANDLE_MODULE)) && write_records(&s, FIRST_KINDS) &&
+	     write_contents(&s) && write_virtual_part(&s, save_virtual_memory) &&
 	     write_records(&s, BIT(HANDLE_ARRAY)) && write_of_handles(&s, HANDLE_ARRAY) &&
 	     write_records(&s, BIT(KEPT_TEXTURE) | BIT(KEPT_SURFACE)) &&
 	     write_records(&s, BIT(HANDLE_LIBRARY)) && write_graphs(&s) && write_end(&s);

@@ -67,8 +67,7 @@ bool *qcul_nodes_before(const struct CUgraph_st *g, struct CUgraphNode_st *const
 	size_t left = 0, i;
 	bool good = before && todo;
 
-	for (i = 0; i < g->count; i++)
-		g->nodes[i]->at = i;
+	qcul_graph_number(g);
 	for (i = 0; i < count && good; i++) {
 		good = qcul_node_valid(deps[i]) && deps[i]->graph == g;
 		if (good && !before[deps[i]->at]) {

@@ -47,11 +47,12 @@ struct be_event {
 	_Atomic uint64_t late;
 };
 
+#define CU_LOT_BINS 40u
+
 /*
  * Without options.movable the memory is that of CUDA's pool. With it, CUDA's pool only keeps the
  * attributes, and the other members are used (be_cuda_lot.c). They are protected by `lot_lock`.
  */
-#define CU_LOT_BINS 40u
 struct be_pool {
 	cudaMemPool_t p;
 	unsigned int dev;

@@ -247,15 +247,21 @@ static void test_silent(void **state)
 	assert_true(answered(0) && !program(0)->yes);
 }
 
-/* A program on a slow machine answers late. Nobody hears "no" for that. */
-static void test_late(void **state)
+/* The first program needs room, and the second, which is idle, is told to leave. */
+static void order_idle(void)
 {
-	(void)state;
 	begin(100 * MIB, 2, 50 * MIB);
 	wait_ms(100);
 	ask(0, 10 * MIB);
 	look();
 	assert_true(program(1)->ordered);
+}
+
+/* A program on a slow machine answers late. Nobody hears "no" for that. */
+static void test_late(void **state)
+{
+	(void)state;
+	order_idle();
 	wait_ms(ROOM_SLOW / MS + 100);
 	assert_false(program(1)->ordered || answered(0));
 	/* It is not told a second time. */
@@ -277,11 +283,7 @@ static void test_late(void **state)
 static void test_busy(void **state)
 {
 	(void)state;
-	begin(100 * MIB, 2, 50 * MIB);
-	wait_ms(100);
-	ask(0, 10 * MIB);
-	look();
-	assert_true(program(1)->ordered);
+	order_idle();
 	claim[1].number = program(1)->number; /* nothing has left */
 	wait_ms(1);
 	assert_false(program(1)->ordered || answered(0));
