@@ -142,7 +142,7 @@ else
 		--xml "$tmp/there.xml")
 	before=$device
 	serve "$socket.there" 2
-	expect_host other-sessions-there 1 'migration out. failed|closed the monitor' "${migrate[@]}"
+	expect_host other-sessions-there 1 'migration out. failed|virtio-qcuda: (the VM cannot be loaded while no qcu-device|qcu-device does not) serve' "${migrate[@]}"
 	said '^program: 0$' "$(wc -l <"$console")"
 	result runs-here-on $?
 	kill "$device"
