@@ -93,12 +93,13 @@ static int copy_and_wait(struct be *be, void *dst, uint64_t src, size_t len, str
 
 	if (s->s != cudaStreamLegacy) {
 		ret = cu_copy_d2h(be, dst, src, len, s);
-		return ret ? ret : CU(be, cudaStreamSynchronize, s->s);
+		return ret ? ret : cu_believe(be, CU(be, cudaStreamSynchronize, s->s));
 	}
 	ret = cu_stream_use(be, s);
-	return ret ? ret
-		   : CU(be, cudaMemcpy, dst, (const void *)(uintptr_t)src, len,
-			cudaMemcpyDeviceToHost);
+	if (!ret)
+		ret = CU(be, cudaMemcpy, dst, (const void *)(uintptr_t)src, len,
+			 cudaMemcpyDeviceToHost);
+	return cu_believe(be, ret);
 }
 
 int cu_copy_d2h_wait(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s)

@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE /* memfd_create, F_ADD_SEALS */
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +23,15 @@
 
 static atomic_int fault;	/* of the first kernel that failed; negative: it has been fetched */
 static atomic_int dump_fd = -1; /* where CUDA writes the dump */
+
+/* A kernel that does nothing. */
+#define NOTHING "qcu_nothing"
+static const char nothing_ptx[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
+				  ".visible .entry " NOTHING "()\n{\n\tret;\n}\n";
+static pthread_mutex_t nothing_lock = PTHREAD_MUTEX_INITIALIZER;
+static cudaKernel_t nothing;
+
+#define ERROR_WAIT 1000 /* ms between a dump and its error, of which an H200 needs 25 */
 
 static bool set_up_dump(cu_dump_set *set, int fd)
 {
@@ -53,14 +63,76 @@ void cu_fault_open(struct be *be, cu_dump_set *set)
 		be->complain("cuda", no_dumps, strlen(no_dumps));
 }
 
+static bool is_fault(int err)
+{
+	return err == QCU_ERR_IllegalAddress ||
+	       (err >= QCU_ERR_HardwareStackError && err <= QCU_ERR_LaunchFailure);
+}
+
 void cu_note_fault(int err)
 {
 	int none = QCU_ERR_Success;
 
 	/* The text of an assertion has its place. */
-	if (err == QCU_ERR_IllegalAddress ||
-	    (err >= QCU_ERR_HardwareStackError && err <= QCU_ERR_LaunchFailure))
+	if (is_fault(err))
 		atomic_compare_exchange_strong(&fault, &none, err);
+}
+
+static cudaKernel_t load_nothing(struct be *be)
+{
+	cudaLibrary_t lib;
+
+	pthread_mutex_lock(&nothing_lock);
+	if (!nothing &&
+	    !CU(be, cudaLibraryLoadData, &lib, nothing_ptx, NULL, NULL, 0, NULL, NULL, 0) &&
+	    CU(be, cudaLibraryGetKernel, &nothing, lib, NOTHING))
+		nothing = NULL;
+	pthread_mutex_unlock(&nothing_lock);
+	return nothing;
+}
+
+/* Runs a kernel that does nothing, in a stream of its own. */
+static int run_nothing(struct be *be)
+{
+	cudaLaunchConfig_t config = {.gridDim = {1, 1, 1}, .blockDim = {1, 1, 1}};
+	cudaKernel_t k = load_nothing(be);
+	int ret;
+
+	if (!k)
+		return QCU_ERR_Success;
+	ret = CU(be, cudaStreamCreateWithPriority, &config.stream, cudaStreamNonBlocking, 0);
+	if (ret)
+		return ret;
+	ret = CU(be, cudaLaunchKernelExC, &config, k, NULL);
+	if (!ret)
+		ret = CU(be, cudaStreamSynchronize, config.stream);
+	CU(be, cudaStreamDestroy, config.stream);
+	return ret;
+}
+
+static bool is_dumped(void)
+{
+	int fd = atomic_load(&dump_fd);
+	struct stat st;
+
+	return fd >= 0 && !fstat(fd, &st) && st.st_size > 0;
+}
+
+int cu_believe(struct be *be, int ret)
+{
+	int i;
+
+	if (ret || atomic_load_explicit(&dump_fd, memory_order_relaxed) < 0)
+		return ret;
+	ret = run_nothing(be);
+	for (i = 0; i < ERROR_WAIT && !is_fault(ret) && is_dumped(); i++) {
+		if (i)
+			usleep(1000);
+		ret = CU(be, cudaDeviceSynchronize);
+	}
+	if (i == ERROR_WAIT)
+		return cu_result(be, cudaErrorLaunchFailure, "cudaDeviceSynchronize");
+	return is_fault(ret) ? ret : QCU_ERR_Success;
 }
 
 /* The dump is sealed first: a file that shrinks would end the process that reads it. */

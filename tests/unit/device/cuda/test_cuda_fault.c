@@ -4,11 +4,13 @@
  * the structures of its public header, and what the cuda backend asks the driver for, with a
  * stand-in for the driver.
  */
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -54,6 +56,86 @@ static CUresult CUDAAPI set_dump(CUcoredumpSettings what, void *value, size_t *s
 		fail();
 	}
 	return CUDA_SUCCESS;
+}
+
+/* ---- CUDA's: a kernel that begins after a fault waits until the dump is written ---- */
+
+static struct {
+	bool no_compiler, failed;
+	unsigned int loads, launches, late; /* late: so many looks say success after the dump */
+} gpu;
+
+int cu_result(const struct be *be, cudaError_t err, const char *call)
+{
+	(void)be;
+	(void)call;
+	if (err)
+		cu_note_fault(err);
+	return err;
+}
+
+cudaError_t cudaLibraryLoadData(cudaLibrary_t *lib, const void *code, enum cudaJitOption *jit,
+				void **values, unsigned int count, enum cudaLibraryOption *options,
+				void **option_values, unsigned int options_count)
+{
+	(void)jit;
+	(void)values;
+	(void)options;
+	(void)option_values;
+	assert_int_equal(count | options_count, 0);
+	assert_non_null(strstr(code, ".entry qcu_nothing()"));
+	gpu.loads++;
+	*lib = (cudaLibrary_t)&gpu;
+	return gpu.no_compiler ? cudaErrorJitCompilerNotFound : cudaSuccess;
+}
+
+cudaError_t cudaLibraryGetKernel(cudaKernel_t *k, cudaLibrary_t lib, const char *name)
+{
+	assert_ptr_equal(lib, &gpu);
+	assert_string_equal(name, "qcu_nothing");
+	*k = (cudaKernel_t)&gpu;
+	return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *s, unsigned int flags, int priority)
+{
+	assert_int_equal(flags, cudaStreamNonBlocking);
+	assert_int_equal(priority, 0);
+	*s = (cudaStream_t)&gpu;
+	return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t s)
+{
+	assert_ptr_equal(s, &gpu);
+	return cudaSuccess;
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *k, void **args)
+{
+	assert_ptr_equal(config->stream, &gpu);
+	assert_ptr_equal(k, &gpu);
+	assert_null(args);
+	gpu.launches++;
+	return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t s)
+{
+	FILE *dump = gpu.failed ? fopen(driver.file, "w") : NULL;
+
+	assert_ptr_equal(s, &gpu);
+	if (dump) {
+		fputs("a dump", dump);
+		fclose(dump);
+	}
+	return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSynchronize(void)
+{
+	assert_true(gpu.failed);
+	return gpu.late && gpu.late-- ? cudaSuccess : cudaErrorIllegalAddress;
 }
 
 static void keep_words(const char *who, const char *text, size_t len)
@@ -291,6 +373,53 @@ static void run_without(void)
 	assert_int_equal(got, 0);
 }
 
+static void run_believed(void)
+{
+	struct be be = {.complain = keep_words};
+
+	/* Without dumps the GPU is asked nothing. */
+	gpu.failed = true;
+	assert_int_equal(cu_believe(&be, QCU_ERR_Success), QCU_ERR_Success);
+	assert_int_equal(gpu.launches, 0);
+
+	cu_fault_open(&be, set_dump);
+	gpu.failed = false;
+	assert_int_equal(cu_believe(&be, QCU_ERR_NotReady), QCU_ERR_NotReady);
+	assert_int_equal(gpu.launches, 0);
+	assert_int_equal(cu_believe(&be, QCU_ERR_Success), QCU_ERR_Success);
+	assert_int_equal(cu_believe(&be, QCU_ERR_Success), QCU_ERR_Success);
+	assert_int_equal(gpu.launches, 2);
+	assert_int_equal(gpu.loads, 1);
+
+	gpu.failed = true;
+	gpu.late = 5;
+	assert_int_equal(cu_believe(&be, QCU_ERR_Success), QCU_ERR_IllegalAddress);
+	assert_int_equal(gpu.late, 0);
+}
+
+static void run_never_said(void)
+{
+	struct be be = {.complain = keep_words};
+	struct qcu_fault f;
+
+	cu_fault_open(&be, set_dump);
+	gpu.failed = true;
+	gpu.late = UINT_MAX;
+	assert_int_equal(cu_believe(&be, QCU_ERR_Success), QCU_ERR_LaunchFailure);
+	read_fault(&f);
+	assert_int_equal(f.error, QCU_ERR_LaunchFailure);
+}
+
+static void run_no_compiler(void)
+{
+	struct be be = {.complain = keep_words};
+
+	cu_fault_open(&be, set_dump);
+	gpu.no_compiler = true;
+	assert_int_equal(cu_believe(&be, QCU_ERR_Success), QCU_ERR_Success);
+	assert_int_equal(gpu.launches, 0);
+}
+
 static void run_old_driver(void)
 {
 	struct be be = {.complain = keep_words};
@@ -359,6 +488,9 @@ static void backend(void **state)
 	in_a_process(run_refused);
 	in_a_process(run_empty);
 	in_a_process(run_dump);
+	in_a_process(run_believed);
+	in_a_process(run_never_said);
+	in_a_process(run_no_compiler);
 }
 
 int main(void)
