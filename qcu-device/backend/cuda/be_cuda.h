@@ -103,6 +103,7 @@ struct cu_range {
 	unsigned int dev;
 	const struct be_module *module;
 	bool imported;	      /* of another process */
+	bool managed;	      /* a variable: CUDA's own managed memory */
 	uint64_t seen;	      /* mapped memory: a bit for each device that may use it; else 0 */
 	bool keep;	      /* may be given out again when it is freed, see be_cuda_kept.c */
 	struct cu_slab *slab; /* in which it lies, see be_cuda_slabs.c; else NULL */

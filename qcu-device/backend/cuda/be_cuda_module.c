@@ -402,44 +402,44 @@ int cu_occupancy(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t 
 }
 
 /* From now on, the memory of a variable lies at `p`. */
-static int add_variable(struct be *be, unsigned int dev, const struct be_module *m, void *p,
-			size_t bytes, uint64_t *addr, uint64_t *size)
+static int add_variable(struct be *be, const struct cu_range *r, uint64_t *addr, uint64_t *size)
 {
-	struct cu_range r = {.addr = (uintptr_t)p, .size = bytes, .dev = dev, .module = m};
-	int ret = cu_mem_add(be, &r);
+	int ret = cu_mem_add(be, r);
 
 	if (ret)
 		return ret;
-	*addr = r.addr;
-	*size = r.size;
+	*addr = r->addr;
+	*size = r->size;
 	return QCU_ERR_Success;
 }
 
 int cu_managed_find(struct be *be, unsigned int dev, struct be_module *m, const char *name,
 		    uint64_t *addr, uint64_t *size)
 {
+	struct cu_range r = {.dev = dev, .module = m, .managed = true};
 	void *p = NULL;
-	size_t bytes = 0;
 	int ret = cu_use(be, dev);
 
 	if (!ret)
-		ret = CU(be, cudaLibraryGetManaged, &p, &bytes, m->lib, name);
-	return ret ? ret : add_variable(be, dev, m, p, bytes, addr, size);
+		ret = CU(be, cudaLibraryGetManaged, &p, &r.size, m->lib, name);
+	r.addr = (uintptr_t)p;
+	return ret ? ret : add_variable(be, &r, addr, size);
 }
 
 int cu_var_find(struct be *be, unsigned int dev, struct be_module *m, const char *name,
 		uint64_t *addr, uint64_t *size)
 {
+	struct cu_range r = {.dev = dev, .module = m};
 	void *p = NULL;
-	size_t bytes = 0;
 	int ret = cu_use(be, dev);
 
 	if (ret)
 		return ret;
-	ret = CU(be, cudaLibraryGetGlobal, &p, &bytes, m->lib, name);
+	ret = CU(be, cudaLibraryGetGlobal, &p, &r.size, m->lib, name);
 	if (ret == QCU_ERR_SymbolNotFound)
 		return cu_managed_find(be, dev, m, name, addr, size);
-	return ret ? ret : add_variable(be, dev, m, p, bytes, addr, size);
+	r.addr = (uintptr_t)p;
+	return ret ? ret : add_variable(be, &r, addr, size);
 }
 
 unsigned int cu_launch_attributes(const struct be_launch *l, cudaLaunchAttribute *attrs)

@@ -24,6 +24,8 @@ static const char *memory_unsaved(struct be *be)
 	pthread_rwlock_rdlock(&be->range_lock);
 	for (i = 0; i < be->ranges.count && !why; i++) {
 		r = (const struct cu_range *)be->ranges.v + i;
+		if (r->managed)
+			why = "it has managed variables, whose memory CUDA places";
 		if (r->lot)
 			why = "it has memory of a pool, which is not given out again at its place";
 	}

@@ -329,6 +329,9 @@ static void each_call_may_fail(void **state)
 
 static void what_cannot_be_saved(void **state)
 {
+	const struct be_module m = {0};
+	const struct cu_range managed = {
+		.addr = 1ull << 40, .size = 4, .dev = CUDA_DEVICE, .module = &m, .managed = true};
 	bool busy = true;
 
 	(void)state;
@@ -346,6 +349,10 @@ static void what_cannot_be_saved(void **state)
 	be.movable = false;
 	assert_non_null(strstr(cu_unsaved(&be, &busy), "--swap"));
 	be.movable = true;
+	assert_null(cu_unsaved(&be, &busy));
+	assert_int_equal(cu_mem_add(&be, &managed), 0);
+	assert_non_null(strstr(cu_unsaved(&be, &busy), "managed variables"));
+	cu_mem_forget(&be, &m);
 	assert_null(cu_unsaved(&be, &busy));
 }
 
