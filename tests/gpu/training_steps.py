@@ -304,4 +304,5 @@ def language_model():
     return digest(graphed)
 
 
-run()
+if __name__ == "__main__":
+    run()

@@ -24,6 +24,8 @@ import time
 folder, qemu, qcu_device, vmlinux, initrd, klog, slow = sys.argv[1:]
 LIMIT = 30 * int(slow)  # for what only a hang reaches
 SESSIONS = 6
+MEMORY = "256M"
+GPU = ("--gpu", "soft")
 APPEND = (
     "console=ttyS0 quiet loglevel=5 panic=-1 tsc=reliable no_timer_check lpj=4000000 mitigations=off "
     "rcupdate.rcu_cpu_stall_timeout=300 rdinit=/qcu/obey"
@@ -73,8 +75,7 @@ class Device:
         """Its socket goes when a QEMU connects. One that waits for it may do so before anybody sees the socket."""
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [qcu_device, "--socket", self.socket, "--gpu", "soft", "--sessions", str(sessions), "--metrics", "none",
-                 *more],
+                [qcu_device, "--socket", self.socket, *GPU, "--sessions", str(sessions), "--metrics", "none", *more],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         everything.append(self.process)
 
@@ -91,7 +92,7 @@ class VM:
         args = [
             qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-machine", "q35,memory-backend=ram,usb=off,hpet=off",
-            "-object", "memory-backend-memfd,id=ram,size=256M,share=on", "-m", "256M", "-smp", "2",
+            "-object", f"memory-backend-memfd,id=ram,size={MEMORY},share=on", "-m", MEMORY, "-smp", "2",
             "-accel", "tcg,thread=single", "-cpu", "max,-erms,-fsrm",
             "-kernel", vmlinux, "-initrd", initrd, "-append", APPEND,
             "-chardev", f"socket,id=console,path={folder}/{name}.console,server=on,wait=off", "-serial", "chardev:console",

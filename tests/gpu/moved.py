@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""
+Moves and clones VMs with programs of the GPU. Called by moved.sh.
+
+usage: moved.py FOLDER QEMU QCU_DEVICE VMLINUX INITRD KLOG SLOW CASE...
+
+FILES is a folder with an archive, files, that becomes the root of PyTorch's programs in the guest.
+"""
+import os
+import re
+import statistics
+import sys
+import time
+
+cases = sys.argv[8:]
+del sys.argv[8:]
+import moving
+from moving import VM, Failed, IN_THE_MIDDLE, everything, expect, folder, until
+
+MOVES, CLONES = 5, 10
+moving.LIMIT = int(os.environ["LIMIT"])
+gpu = os.environ.get("GPU", "cuda")
+moving.GPU = ("--gpu", gpu, "--swap", "16G", "--vram", "16G") if gpu == "cuda" else ("--gpu", gpu)
+moving.MEMORY = "6G" if set(cases) - {"programs"} else "512M"
+files, steps, out = os.environ["FILES"], os.environ["STEPS"], os.environ["OUT"]
+FILES = ("-fsdev", f"local,id=files,path={files},security_model=none,readonly=on",
+         "-device", "virtio-9p-pci,fsdev=files,mount_tag=files")
+PYTHON = (f"PYTHONPYCACHEPREFIX={os.environ['PYTHONPYCACHEPREFIX']} LD_LIBRARY_PATH=/qcu/lib LD_PRELOAD=/qcu/lib/libcudart.so.13 "
+          f"LD_AUDIT=/qcu/lib/libqcuda-loader.so chroot /new {os.environ['PYTHON']} {steps}")
+rows = []
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def native(way):
+    with open(f"{out}/moved.native.{way}", encoding="ascii") as f:
+        return f.read().split("\n")[:-1]
+
+
+def boot(name):
+    vm = VM(name, *FILES)
+    vm.boot()
+    vm.does("vector_add")
+    return vm
+
+
+def hear(vm, pattern):
+    """Returns what the program says. It must not end."""
+    found = vm.wait_for(pattern + rb"|ended with [1-9]").group(0)
+    if re.fullmatch(rb"ended with [1-9]", found):
+        time.sleep(2)
+        vm.look()
+        raise Failed(f"the program {found.decode()}: {vm.console[-1500:].decode('ascii', 'replace')}")
+    return found
+
+
+def new_root(vm):
+    """A VM that has mounted a folder of the host cannot be moved."""
+    vm.does("modprobe -a 9pnet_virtio 9p && mkdir /files /new && mount -t tmpfs -o size=5G root /new")
+    vm.does("mount -t 9p -o ro,trans=virtio,version=9p2000.L,msize=512000,cache=loose files /files && busybox tar -x -C /new -f /files/files && umount /files")
+    vm.does("cp -a /qcu /new/ && for d in dev proc sys; do mount --bind /$d /new/$d; done")
+
+
+def begin(vm, way):
+    """What goes wrong stands on the console, too."""
+    vm.does(f"mkfifo /tmp/in; {{ {PYTHON} {way} <>/tmp/in 2>/tmp/err; echo ended with $?; tail -n 9 /tmp/err; }} >/dev/ttyS0 &")
+
+
+def move(vm, name):
+    """To another QEMU. A program that is in the middle of something means another try."""
+    for _ in range(20):
+        target = VM(name, *FILES, incoming=True)
+        target.listen()
+        vm.capabilities()
+        vm.fast()
+        began = time.monotonic()
+        vm.migrate_to(target)
+        state = vm.becomes("completed", "failed")
+        if state["status"] == "completed":
+            until("the target runs", target.runs)
+            vm.look()
+            say(f"moved in {time.monotonic() - began:.2f} s, stood still for {state['downtime'] / 1000:.2f} s, "
+                f"{state['ram']['transferred'] / 1e9:.2f} GB of memory")
+            target.console = vm.console + target.console
+            vm.end()
+            return target
+        expect(vm.said() + target.device_said(), any(why in vm.said() for why in IN_THE_MIDDLE))
+        until("it runs", vm.runs)
+        target.end()
+    raise Failed("a program is always in the middle of something")
+
+
+def programs():
+    vm = boot("first")
+    for how in ("busy", "", "calls"):
+        vm.does(f"hold {how}")
+        for n in range(MOVES):
+            vm = move(vm, f"hold{how}{n}")
+            vm.does("vector_add")
+        vm.does("release && vector_add")
+    vm.does("works")
+    for n in range(MOVES):
+        vm = move(vm, f"work{n}")
+    vm.does("worked")
+    vm.end()
+
+
+def training():
+    vm = boot("train")
+    began = time.monotonic()
+    new_root(vm)
+    say(f"the files are there after {time.monotonic() - began:.1f} s")
+    begin(vm, "train 100")
+    got = b""
+    for n in range(MOVES):
+        hear(vm, f"step {10 + 20 * n}: ".encode())
+        say(f"step {10 + 20 * n} after {time.monotonic() - began:.1f} s")
+        got += vm.before + f"step {10 + 20 * n}: ".encode()
+        vm = move(vm, f"train{n}")
+    hear(vm, rb"ended with 0")
+    got += vm.before
+    got = re.findall(r"(?:step \d+:|weights) \w+", got.decode("ascii", "replace"))
+    say(f"the training ended after {time.monotonic() - began:.1f} s")
+    expect(f"{got}, natively {native('train')}", got == native("train"))
+    say(f"{len(got)} lines are native's")
+    vm.end()
+
+
+def answer(vm):
+    """Returns the time of the first word."""
+    vm.start("echo go >/tmp/in")
+    word = hear(vm, rb"first \d+")
+    came = time.monotonic()
+    said = hear(vm, rb"said \w+")
+    expect(f"it says {word} {said}, natively {native('serve')}", [x.decode() for x in (word, said)] == native("serve")[1:])
+    return came
+
+
+def add_row(case, times):
+    rows.append(f"clone,clones,{case},0,{statistics.median(times):.3f},s,{min(times):.3f},{max(times):.3f},,{len(times)},,,,,")
+
+
+def clones():
+    path = f"{folder}/warm"
+    began = time.monotonic()
+    vm = boot("warm")
+    new_root(vm)
+    begin(vm, "serve")
+    hear(vm, rb"warm\r")
+    first = answer(vm) - began
+    say(f"the first VM says its first word after {first:.1f} s")
+    add_row("1: cold VM", [first])
+    began = time.monotonic()
+    vm.save(path)
+    vm.end()
+    say(f"saved in {time.monotonic() - began:.1f} s, {os.path.getsize(path) / 1e9:.2f} GB")
+    times = []
+    for n in range(CLONES):
+        began = time.monotonic()
+        vm = VM(f"clone{n}", *FILES, incoming=True)
+        vm.qmp("migrate-incoming", uri=f"file:{path}")
+        until("it runs", vm.runs)
+        ran = time.monotonic()
+        times.append(answer(vm) - began)
+        say(f"clone {n}: runs after {ran - began:.2f} s, first word after {times[-1]:.2f} s")
+        vm.end()
+    add_row("2: clone", times)
+
+
+failed = 0
+try:
+    for name in cases:
+        say(f"== {name}")
+        try:
+            {f.__name__: f for f in (programs, training, clones)}[name]()
+        except Failed as e:
+            failed = 1
+            say(f"FAILED {e}")
+finally:
+    for p in everything:
+        if p.poll() is None:
+            p.kill()
+        p.wait()
+with open(os.environ["ROWS"], "w", encoding="ascii") as f:
+    f.write("".join(row + "\n" for row in rows))
+sys.exit(failed)

@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# On a machine with a GPU: VMs with programs of the GPU are moved from one QEMU of this machine to another, and cloned.
+#
+#	moved.sh [OUT [CASE...]]	PYTHON names the interpreter, GPU the backend (cuda), LIMIT seconds for one step (300)
+#
+#	programs	programs that hold memory and compute are moved five times
+#	training	PyTorch's training of 100 steps is moved five times: the bits of its losses beside native's
+#	clones		a language model in PyTorch is loaded and has spoken; its VM is saved, and started ten times from there:
+#			the time from a VM's start to its first word, beside that of the first VM and natively
+#
+# OUT (default: the current folder) gets moved.out, the outputs, and moved.csv: rows for perf/results/GPU/all.csv, which
+# perf/figures draws. A VM that has mounted a folder of the host cannot be moved, so what the program loads is copied into the VM.
+# Needs python3, and for the last two cases PyTorch. Uses the bundle if there is one.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+machine=$here/../vm/machine
+root=$here/../..
+[ ! -e "$root/.bundle/BUNDLE" ] || root=$root/.bundle
+root=$(cd "$root" && pwd)
+out=$(cd "${1:-.}" && pwd) || exit 2
+[ $# -eq 0 ] || shift
+cases=${*:-programs training clones}
+python=$("${PYTHON:-python3}" -c 'import sys; print(sys.executable)') || exit 2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work"/{share,pyc,files,archive,stage/qcu/bin,vms}
+export PYTHONPYCACHEPREFIX=$work/pyc
+
+# take FILE: with all links that lead to it, at the same path, and those by which it is loaded.
+take() {
+	local f=$1 to
+	mkdir -p "$work/files$(realpath "${f%/*}")"
+	[[ $f != *.so* ]] || find "${f%/*}" -maxdepth 1 -type l -lname "${f##*/}" -exec cp -a -t "$work/files$(realpath "${f%/*}")/" {} + 2>/dev/null
+	while :; do
+		mkdir -p "$work/files$(realpath "${f%/*}")"
+		cp -a "$f" "$work/files$(realpath "${f%/*}")/" 2>/dev/null
+		[ -L "$f" ] || break
+		to=$(readlink "$f")
+		[[ $to == /* ]] || to=${f%/*}/$to
+		f=$to
+	done
+}
+
+# What the program has loaded natively, but not NVIDIA's libraries that we have our own of.
+take_files() {
+	local f dir
+	ln -s usr/bin usr/lib usr/lib64 "$work/files/"
+	mkdir -p "$work"/files/{usr/bin,usr/lib,usr/lib64,dev,proc,sys,tmp}
+	while read -r f; do
+		[ -e "$root/build/qcu-library/${f##*/}" ] || take "$f"
+	done < <(sort -u "$work"/files.*)
+	take "$python"
+	take /usr/lib64/ld-linux-x86-64.so.2
+	dir=$("$python" -c 'import sys; print(sys.prefix)')
+	[ ! -e "$dir/pyvenv.cfg" ] || take "$dir/pyvenv.cfg"
+	dir=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["stdlib"])')
+	(cd / && tar -c --exclude test --exclude __pycache__ "${dir#/}") | tar -x -C "$work/files"
+	tar -c -C "$work/files" -f "$work/archive/files" .
+	echo "$(du -sm "$work/archive" | cut -f1) MB are copied into a VM"
+}
+
+run_natively() {
+	local way
+	cp "$here"/*.py "$work/share/"
+	for way in "train 100" serve; do
+		# shellcheck disable=SC2086
+		echo go | FILES=$work/files.${way%% *} "$python" "$work/share/moved_steps.py" $way \
+			>"$out/moved.native.${way%% *}" 2>"$out/moved.native.err" || tail -n 5 "$out/moved.native.err"
+	done
+}
+
+make_initrd() {
+	local f stage=$work/stage
+	for f in sleeper vector_add long_work; do
+		cp "$root/build/tests/guest/$f" "$stage/qcu/bin/"
+	done
+	mkdir "$stage/qcu/lib"
+	cp "$root"/build/qcu-library/lib*.so* "$stage/qcu/lib/"
+	cp "$root/build/qcu-driver/qcuda.ko" "$machine/obey" "$stage/qcu/"
+	while read -r f; do
+		mkdir -p "$stage${f%/*}"
+		cp -L "$f" "$stage$f"
+	done < <(ldd "$stage"/qcu/bin/* "$stage/qcu/lib/libcudart.so.13" | grep -v 'libcu' | sed -n -E 's/^[^/]*(\/[^ ]*) \(0x.*/\1/p' | sort -u)
+	(cat "$guest/base.cpio" && cd "$stage" && find . -mindepth 1 -print0 | sort -z | cpio -0 -o -H newc -R 0:0 --quiet) >"$work/initrd"
+}
+
+PATH=$PATH:$root/bin
+guest=$("$root/scripts/build-guest" | tail -n 1)
+qemu=$("$root/scripts/build-qemu" | tail -n 1)/bin/qemu-system-x86_64
+{
+	[[ $cases != *[tc][rl][ao]* ]] || {
+		run_natively
+		take_files
+	}
+	make_initrd
+	LIMIT=${LIMIT:-300} PYTHON=$python STEPS=$work/share/moved_steps.py FILES=$work/archive ROWS=$out/moved.csv OUT=$out \
+		PYTHONPATH=$machine python3 "$here/moved.py" "$work/vms" "$qemu" "$root/build/qcu-device/qcu-device" "$guest/vmlinux" \
+		"$work/initrd" "$out/moved.klog" 10 $cases
+	echo "exit code $?"
+} 2>&1 | tee "$out/moved.out"

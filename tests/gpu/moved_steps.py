@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Programs of PyTorch for VMs that are moved and cloned (moved.py).
+
+	moved_steps.py train STEPS	trains a transformer; prints the bits of each tenth loss, and those of its weights
+	moved_steps.py serve		a language model that is loaded and has spoken once answers each line of its input
+
+FILES names a file that gets the paths of all that the program has loaded, one in a line."""
+import os
+import sys
+
+from training_steps import DEVICE, F, Model, digest, log, nn, sdpa_kernel, SDPBackend, torch
+
+WIDTH, WORDS, LENGTH, BATCH = 256, 1000, 64, 16
+
+
+class Transformer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.places = nn.Embedding(WORDS, WIDTH), nn.Embedding(LENGTH, WIDTH)
+        self.layers = nn.ModuleList([nn.TransformerEncoderLayer(WIDTH, 4, 4 * WIDTH, 0.1, batch_first=True, norm_first=True)
+                                     for _ in range(2)])
+
+    def forward(self, text):
+        x = self.words(text) + self.places.weight
+        mask = nn.Transformer.generate_square_subsequent_mask(LENGTH, device=text.device)
+        for layer in self.layers:
+            x = layer(x, mask)
+        return x @ self.words.weight.T
+
+
+def train(steps):
+    torch.use_deterministic_algorithms(True)
+    torch.manual_seed(3)
+    model = Transformer().to(DEVICE)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    for n in range(1, steps + 1):
+        text = torch.randint(WORDS, (BATCH, LENGTH + 1)).to(DEVICE)
+        with sdpa_kernel(SDPBackend.MATH):
+            loss = F.cross_entropy(model(text[:, :-1]).flatten(0, 1), text[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if n % 10 == 0:
+            print(f"step {n}: {digest(loss)}", flush=True)
+    print("weights", digest(torch.cat([p.flatten() for p in model.parameters()])), flush=True)
+
+
+@torch.no_grad()
+def serve():
+    torch.manual_seed(6)
+    model = Model(layers=8, width=1024, heads=8).to(DEVICE).half()
+    word, place = torch.zeros(1, dtype=torch.long, device=DEVICE), torch.zeros(1, dtype=torch.long, device=DEVICE)
+
+    def speak(tokens, first):
+        model.cache.zero_(), word.fill_(1), place.zero_()
+        said = []
+        for n in range(tokens):
+            word.copy_(model(word, place))
+            place.add_(1)
+            said.append(word.clone())
+            if n == 0:
+                first(f"first {said[0].item()}")
+        return digest(torch.cat(said))
+
+    speak(3, log)
+    print("warm", flush=True)
+    for _ in sys.stdin:
+        print("said", speak(32, lambda text: print(text, flush=True)), flush=True)
+
+
+def loaded():
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        paths = {line.split(maxsplit=5)[5].rstrip("\n") for line in maps if line.count("/")}
+    for module in list(sys.modules.values()):
+        paths |= {getattr(module, name, None) for name in ("__file__", "__cached__")}
+    return sorted(p for p in paths if isinstance(p, str) and os.path.isfile(p))
+
+
+if sys.argv[1] == "train":
+    train(int(sys.argv[2]))
+else:
+    serve()
+if "FILES" in os.environ:
+    with open(os.environ["FILES"], "w", encoding="utf-8") as out:
+        out.write("\n".join(loaded()) + "\n")
