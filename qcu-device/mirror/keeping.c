@@ -157,6 +157,9 @@ static void keep_object(struct call *c, const struct kept_rule *rule, const stru
 		    rule->of == FIELD_MESSAGE ? array_of_texture(c->req)
 					      : number_in(c->cmd, rule->of, 4),
 		    rule->of_kind, &of);
+	/* The stream in which it was allocated may be gone. */
+	if (r && c->cmd->op == QCU_OP_MALLOC_ASYNC)
+		r->cmd.malloc_async.stream = QCU_STREAM_LEGACY;
 	if (r && rule->key != FIELD_NONE)
 		r->key = rule->key == FIELD_MESSAGE ? hash(r->data, r->len)
 						    : number_in(c->cmd, rule->key, 4);

@@ -364,6 +364,35 @@ static void array_in_released_memory(void **state)
 	close(fd);
 }
 
+/* The stream in which memory of a pool was allocated may have ended, or its number may be a later
+ * stream's. */
+static void pooled_memory_outlives_its_stream(void **state)
+{
+	struct qCUcmd c = CMD(MALLOC_ASYNC, malloc_async, .size = 500, .pool = 5, .stream = 11);
+	const int fd = new_file();
+	uint32_t one = 1;
+	uint64_t at;
+
+	(void)state;
+	make_session();
+	assert_int_equal(ask(CMD(STREAM_CREATE, stream_create, .stream = 11)), 0);
+	assert_int_equal(ask_with(&c, NULL, NULL, 0), 0);
+	at = c.malloc_async.ptr;
+	copy(false, at, &one, sizeof(one));
+	assert_int_equal(ask(CMD(STREAM_DESTROY, stream_destroy, .stream = 11)), 0);
+	if (!mir_save(mirror, fd, 1000, why, sizeof(why)))
+		fail_msg("%s", why);
+	mir_destroy(mirror);
+	lseek(fd, 0, SEEK_SET);
+	start_mirror();
+	if (!mir_restore(mirror, fd, why, sizeof(why)))
+		fail_msg("%s", why);
+	assert_int_equal(word_at(at), 1);
+	assert_int_equal(ask(CMD(FREE_ASYNC, free_async, .ptr = at, .stream = 4)), 0);
+	mir_destroy(mirror);
+	close(fd);
+}
+
 static float milliseconds(void)
 {
 	struct qCUcmd c = CMD(EVENT_ELAPSED, event_elapsed, .start = 6, .end = 7);
@@ -518,6 +547,7 @@ int main(void)
 		cmocka_unit_test(forbidden_commands),
 		cmocka_unit_test(not_yet),
 		cmocka_unit_test(array_in_released_memory),
+		cmocka_unit_test(pooled_memory_outlives_its_stream),
 		cmocka_unit_test(made_again),
 		cmocka_unit_test(nothing_grows),
 		cmocka_unit_test(copied_attributes),
