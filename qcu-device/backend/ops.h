@@ -374,8 +374,8 @@ BE_OP(fault_read, struct be *be, void *buf, size_t max, size_t *got)
  *   addresses and numbers again.
  * - hold: memory at these places is wanted later, so nothing else gets their addresses. size is
  * that of what mem_block says, if it says something. NULL: those that are left are free again.
- * - mem_block: the memory from mem_alloc lies in a block with others; it is wanted behind the
- * memory.
+ * - mem_block: the memory from mem_alloc or pool_alloc lies in a block with others; it is wanted
+ *   behind the memory.
  * - module_vars: where the module's variables are. Writes at most max; returns how many there
  * are. With be_ops.vars_by_name, names has those that the image shows; else it is NULL.
  * - module_settle: makes those variables of a module that were wanted and are not made yet.

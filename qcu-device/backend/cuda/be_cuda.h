@@ -293,6 +293,10 @@ int cu_mem_add(struct be *be, const struct cu_range *r);
  */
 bool cu_mem_take(struct be *be, uint64_t addr, struct cu_range *r);
 bool cu_mem_take_import(struct be *be, uint64_t addr, struct cu_range *r);
+/* What the driver maps may still have what this process had there before. Waits. */
+int cu_mem_clear(struct be *be, const struct cu_range *r);
+/* The lots of the last range that begins up to this address, and of the next one; or NULL. */
+void cu_mem_lots_near(struct be *be, uint64_t addr, struct cu_lot **before, struct cu_lot **after);
 /* From now on, the device may use the mapping, or may not (seen is false). */
 int cu_mem_see(struct be *be, uint64_t addr, uint64_t size, unsigned int dev, bool seen);
 /* The mapping is about to go. */
@@ -314,8 +318,9 @@ void cu_plots_reset(struct be *be, unsigned int dev);
 int cu_plots_peer(struct be *be, unsigned int dev, unsigned int peer, bool on);
 /* Memory for mem_alloc, from CUDA or as a plot. The device is current. */
 int cu_plot_new(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr);
-/* The same at this address, as a plot. */
-int cu_plot_at(struct be *be, unsigned int dev, uint64_t size, uint64_t at);
+/* The same at this address, as a plot. p: the pool that it is for, or NULL. */
+int cu_plot_at(struct be *be, unsigned int dev, const struct be_pool *p, uint64_t size,
+	       uint64_t at);
 /* The same for a pool. */
 int cu_plot_of_pool(struct be *be, const struct be_pool *p, uint64_t size, uint64_t *addr);
 /* Of a plot or of anything else that cudaFree frees. */
@@ -326,6 +331,8 @@ int cu_plot_drop(struct be *be, uint64_t addr);
 int cu_plot_wait(struct be *be, uint64_t addr);
 /* Changes what a device may do with the plots of a pool. */
 int cu_plots_access(struct be *be, struct be_pool *p, unsigned int dev, uint8_t flags);
+/* Where the plot around this address is. False: there is none. */
+bool cu_plot_place(struct be *be, uint64_t addr, struct be_wanted *place);
 /* Is nothing of the plot away? */
 bool cu_plot_here(struct be *be, uint64_t addr);
 /* The lock is held in these two. NULL: there is none. */
@@ -397,6 +404,12 @@ void cu_lots_close(struct be *be);
 /* Sets the address and the lot. */
 int cu_lot_alloc(struct be *be, struct be_pool *p, uint64_t size, const struct be_stream *s,
 		 struct cu_range *r);
+/*
+ * The same at r->addr, in a plot of the pool at this place, which is made if there is none. Nothing
+ * else uses the memory meanwhile.
+ */
+int cu_lot_at(struct be *be, struct be_pool *p, uint64_t size, const struct be_wanted *place,
+	      struct cu_range *r);
 /* When the stream has done what it has; or after a wait for all work. */
 int cu_lot_free(struct be *be, const struct cu_range *r, const struct be_stream *s);
 int cu_lot_end(struct be *be, const struct cu_range *r);

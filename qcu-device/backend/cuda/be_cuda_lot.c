@@ -257,26 +257,37 @@ static struct cu_lot *find_lot(struct be_pool *p, uint64_t size, const struct be
 	return best;
 }
 
+/* What is left of a free lot after its first bytes. NULL: there is no host memory for its record.
+ */
+static struct cu_lot *cut_lot(struct be_pool *p, struct cu_lot *b, uint64_t size)
+{
+	struct cu_lot *rest = malloc(sizeof(*rest));
+
+	if (!rest)
+		return NULL;
+	*rest = *b;
+	rest->addr += size;
+	rest->size -= size;
+	rest->first = false;
+	TAILQ_INSERT_AFTER(&p->lots, b, rest, link);
+	if (b->mark) {
+		b->mark->refs++;
+		TAILQ_INSERT_AFTER(&p->marked, b, rest, free);
+		b->size = size;
+	} else {
+		unlist_idle_lot(p, b);
+		b->size = size;
+		list_idle_lot(p, b);
+		list_idle_lot(p, rest);
+	}
+	return rest;
+}
+
 /* Takes the first bytes of a free lot. False: there is no host memory for the rest's record. */
 static bool use_lot(struct be *be, struct be_pool *p, struct cu_lot *b, uint64_t size)
 {
-	struct cu_lot *rest = b->size > size ? malloc(sizeof(*rest)) : NULL;
-
-	if (b->size > size && !rest)
+	if (b->size > size && !cut_lot(p, b, size))
 		return false;
-	if (rest) {
-		*rest = *b;
-		rest->addr += size;
-		rest->size -= size;
-		rest->first = false;
-		TAILQ_INSERT_AFTER(&p->lots, b, rest, link);
-		if (b->mark) {
-			b->mark->refs++;
-			TAILQ_INSERT_AFTER(&p->marked, b, rest, free);
-		} else {
-			list_idle_lot(p, rest);
-		}
-	}
 	if (b->mark) {
 		TAILQ_REMOVE(&p->marked, b, free);
 		drop_lot_mark(be, b->mark);
@@ -284,9 +295,23 @@ static bool use_lot(struct be *be, struct be_pool *p, struct cu_lot *b, uint64_t
 		unlist_idle_lot(p, b);
 	}
 	b->mark = NULL;
-	b->size = size;
 	b->used = true;
+	p->used += size;
+	if (p->used_high < p->used)
+		p->used_high = p->used;
 	return true;
+}
+
+/* A plot that has just been made becomes one lot. */
+static void add_first_lot(struct be_pool *p, struct cu_lot *b)
+{
+	b->pool = p;
+	b->first = true;
+	TAILQ_INSERT_TAIL(&p->lots, b, link);
+	list_idle_lot(p, b);
+	p->reserved += b->size;
+	if (p->reserved_high < p->reserved)
+		p->reserved_high = p->reserved;
 }
 
 static int add_pool_plot(struct be *be, struct be_pool *p, uint64_t size)
@@ -303,17 +328,10 @@ static int add_pool_plot(struct be *be, struct be_pool *p, uint64_t size)
 		b->size = cu_units(size);
 		ret = cu_plot_of_pool(be, p, b->size, &b->addr);
 	}
-	if (ret) {
+	if (ret)
 		free(b);
-		return ret;
-	}
-	b->pool = p;
-	b->first = true;
-	TAILQ_INSERT_TAIL(&p->lots, b, link);
-	list_idle_lot(p, b);
-	p->reserved += b->size;
-	if (p->reserved_high < p->reserved)
-		p->reserved_high = p->reserved;
+	else
+		add_first_lot(p, b);
 	return ret;
 }
 
@@ -356,6 +374,17 @@ static int wait_for_frees(struct be *be, unsigned int dev)
 	return ret;
 }
 
+/* May the pool not have so many bytes more? */
+static bool is_pool_full(const struct be_pool *p, uint64_t size)
+{
+	return p->max_size && (size > p->max_size || p->used > p->max_size - size);
+}
+
+static uint64_t lot_bytes(uint64_t size)
+{
+	return (size + GRAIN - 1) / GRAIN * GRAIN;
+}
+
 int cu_lot_alloc(struct be *be, struct be_pool *p, uint64_t size, const struct be_stream *s,
 		 struct cu_range *r)
 {
@@ -364,9 +393,9 @@ int cu_lot_alloc(struct be *be, struct be_pool *p, uint64_t size, const struct b
 
 	if (!size || size > UINT64_MAX / 2)
 		return ret;
-	size = (size + GRAIN - 1) / GRAIN * GRAIN;
+	size = lot_bytes(size);
 	pthread_mutex_lock(&be->lot_lock);
-	if (p->max_size && (size > p->max_size || p->used > p->max_size - size))
+	if (is_pool_full(p, size))
 		goto out;
 	ret = new_lot(be, p, size, s, &b);
 	if (ret == QCU_ERR_MemoryAllocation) {
@@ -378,13 +407,102 @@ int cu_lot_alloc(struct be *be, struct be_pool *p, uint64_t size, const struct b
 		ret = QCU_ERR_MemoryAllocation;
 	if (ret)
 		goto out;
-	p->used += size;
-	if (p->used_high < p->used)
-		p->used_high = p->used;
 	r->addr = b->addr;
 	r->lot = b;
 out:
 	pthread_mutex_unlock(&be->lot_lock);
+	return ret;
+}
+
+/* ---- at an address that is wanted ---- */
+
+static bool is_inside(uint64_t addr, uint64_t size, uint64_t from, uint64_t bytes)
+{
+	return addr >= from && addr - from < bytes && size <= bytes - (addr - from);
+}
+
+/* Is it an idle lot of the pool, with these bytes? */
+static bool may_use_there(const struct be_pool *p, const struct cu_lot *b, uint64_t addr,
+			  uint64_t size)
+{
+	return b && b->pool == p && is_lot_idle(b) && is_inside(addr, size, b->addr, b->size);
+}
+
+/* Behind the used lot before the address, or before the used lot behind it. NULL: nowhere. */
+static struct cu_lot *find_lot_between(const struct be_pool *p, struct cu_lot *before,
+				       struct cu_lot *after, uint64_t addr, uint64_t size)
+{
+	struct cu_lot *b = before ? lot_after(before) : NULL;
+
+	if (!may_use_there(p, b, addr, size))
+		b = after && !after->first ? TAILQ_PREV(after, cu_lots, link) : NULL;
+	return may_use_there(p, b, addr, size) ? b : NULL;
+}
+
+static int add_plot_at(struct be *be, struct be_pool *p, const struct be_wanted *place,
+		       struct cu_lot **b)
+{
+	int ret;
+
+	*b = calloc(1, sizeof(**b));
+	if (!*b)
+		return QCU_ERR_MemoryAllocation;
+	(*b)->addr = place->addr;
+	(*b)->size = place->size;
+	ret = cu_plot_at(be, p->dev, p, place->size, place->addr);
+	if (!ret) {
+		add_first_lot(p, *b);
+		return ret;
+	}
+	free(*b);
+	*b = NULL;
+	return ret;
+}
+
+/* Uses what lies there in a lot that is idle. */
+static bool use_lot_at(struct be *be, struct be_pool *p, struct cu_lot *b, uint64_t size,
+		       struct cu_range *r)
+{
+	struct cu_lot *at = b->addr < r->addr ? cut_lot(p, b, r->addr - b->addr) : b;
+
+	if (!at || !use_lot(be, p, at, size))
+		return false;
+	r->lot = at;
+	return true;
+}
+
+/* The mirror has charged `size` bytes. A plot that is new is charged while it is made. */
+int cu_lot_at(struct be *be, struct be_pool *p, uint64_t size, const struct be_wanted *place,
+	      struct cu_range *r)
+{
+	struct cu_lot *before, *after, *b = NULL;
+	struct be_wanted there;
+	int ret = QCU_ERR_MemoryAllocation;
+	bool new;
+
+	if (!place->size || place->size % CU_UNIT || place->addr % CU_UNIT || !size ||
+	    (r->addr - place->addr) % GRAIN || !is_inside(r->addr, size, place->addr, place->size))
+		return QCU_ERR_InvalidValue;
+	new = !cu_plot_place(be, place->addr, &there);
+	if (!new && (there.addr != place->addr || there.size != place->size))
+		return ret;
+	if (new && !cu_charge(be, p->dev, place->size - size))
+		return ret;
+	cu_mem_lots_near(be, r->addr, &before, &after);
+	pthread_mutex_lock(&be->lot_lock);
+	if (is_pool_full(p, lot_bytes(size)))
+		goto out;
+	if (!new)
+		b = find_lot_between(p, before, after, r->addr, lot_bytes(size));
+	else
+		ret = add_plot_at(be, p, place, &b);
+	if (b)
+		ret = use_lot_at(be, p, b, lot_bytes(size), r) ? QCU_ERR_Success
+							       : QCU_ERR_MemoryAllocation;
+out:
+	pthread_mutex_unlock(&be->lot_lock);
+	if (new)
+		cu_uncharge(be, p->dev, place->size - size);
 	return ret;
 }
 

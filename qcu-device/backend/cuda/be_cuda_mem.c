@@ -128,8 +128,7 @@ static int take_whole(struct be *be, struct cu_range *r)
 	return ret;
 }
 
-/* What the driver maps may still have what this process had there before. */
-static int clear_memory(struct be *be, const struct cu_range *r)
+int cu_mem_clear(struct be *be, const struct cu_range *r)
 {
 	int ret = CU(be, cudaMemset, (void *)(uintptr_t)r->addr, 0, r->size);
 
@@ -153,13 +152,13 @@ static int take_wanted(struct be *be, unsigned int dev, uint64_t size, struct cu
 		r->charged = cu_units(size);
 		if (!cu_charge(be, dev, r->charged))
 			return QCU_ERR_MemoryAllocation;
-		ret = cu_plot_at(be, dev, size, w->addr);
+		ret = cu_plot_at(be, dev, NULL, size, w->addr);
 		if (ret)
 			cu_uncharge(be, dev, r->charged);
 	}
 	be->wanted_count = 0;
 	if (!ret)
-		ret = clear_memory(be, r);
+		ret = cu_mem_clear(be, r);
 	else
 		return ret;
 	if (ret && r->slab)
@@ -239,6 +238,17 @@ int cu_mem_free(struct be *be, uint64_t addr)
 		return QCU_ERR_InvalidValue;
 	ret = cu_use(be, r.dev);
 	return ret ? ret : free_range_memory(be, &r);
+}
+
+void cu_mem_lots_near(struct be *be, uint64_t addr, struct cu_lot **before, struct cu_lot **after)
+{
+	size_t at;
+
+	pthread_rwlock_rdlock(&be->range_lock);
+	at = sorted_upto(&be->ranges, addr);
+	*before = at ? range(be, at - 1)->lot : NULL;
+	*after = at < be->ranges.count ? range(be, at)->lot : NULL;
+	pthread_rwlock_unlock(&be->range_lock);
 }
 
 uint64_t cu_mem_taken(struct be *be, uint64_t addr)

@@ -358,13 +358,13 @@ int cu_plot_new(struct be *be, unsigned int dev, uint64_t size, uint64_t *addr)
 	return ret;
 }
 
-int cu_plot_at(struct be *be, unsigned int dev, uint64_t size, uint64_t at)
+int cu_plot_at(struct be *be, unsigned int dev, const struct be_pool *p, uint64_t size, uint64_t at)
 {
 	uint64_t addr;
 
 	if (!be->movable || !at || at % CU_UNIT || cu_in_window(at, cu_units(size)))
 		return QCU_ERR_InvalidValue;
-	return new_plot(be, dev, NULL, cu_units(size), at, &addr);
+	return new_plot(be, dev, p, cu_units(size), at, &addr);
 }
 
 int cu_plot_of_pool(struct be *be, const struct be_pool *p, uint64_t size, uint64_t *addr)
@@ -498,6 +498,18 @@ int cu_plots_access(struct be *be, struct be_pool *p, unsigned int dev, uint8_t 
 			ret = set_plot_access(be, b, dev, flags);
 	pthread_mutex_unlock(&be->plot_lock);
 	return ret;
+}
+
+bool cu_plot_place(struct be *be, uint64_t addr, struct be_wanted *place)
+{
+	const struct cu_plot *b;
+
+	pthread_mutex_lock(&be->plot_lock);
+	b = cu_plot_around(be, addr);
+	if (b)
+		*place = (struct be_wanted){.addr = b->addr, .size = b->size, .dev = b->dev};
+	pthread_mutex_unlock(&be->plot_lock);
+	return b;
 }
 
 bool cu_plot_here(struct be *be, uint64_t addr)

@@ -148,6 +148,27 @@ static int free_in_stream(struct be *be, const struct cu_range *r, const struct 
 	return CU(be, cudaFreeAsync, (void *)(uintptr_t)r->addr, s->s);
 }
 
+/* Memory at the next wanted address, in the plot that is wanted. */
+static int take_wanted_lot(struct be *be, struct be_pool *p, uint64_t size, struct cu_range *r)
+{
+	const struct be_wanted *w = be->wanted;
+	int ret = be->movable ? cu_use(be, p->dev) : (int)QCU_ERR_NotSupported;
+
+	if (ret)
+		return ret;
+	if (be->wanted_count != 2 || !w->addr || w[0].dev != p->dev || w[1].dev != p->dev)
+		return QCU_ERR_MemoryAllocation;
+	be->wanted_count = 0;
+	r->addr = w->addr;
+	ret = cu_lot_at(be, p, size, w + 1, r);
+	if (ret)
+		return ret;
+	ret = cu_mem_clear(be, r);
+	if (ret)
+		(void)cu_lot_end(be, r);
+	return ret;
+}
+
 int cu_pool_alloc(struct be *be, struct be_pool *p, uint64_t size, struct be_stream *s,
 		  uint64_t *addr)
 {
@@ -156,9 +177,9 @@ int cu_pool_alloc(struct be *be, struct be_pool *p, uint64_t size, struct be_str
 	int ret = cu_stream_use(be, s);
 
 	*addr = 0;
-	if (be->wanting)
-		return QCU_ERR_NotSupported; /* there are no wanted addresses in a pool */
-	if (!ret && be->movable)
+	if (!ret && be->wanting)
+		ret = take_wanted_lot(be, p, size, &r);
+	else if (!ret && be->movable)
 		ret = cu_lot_alloc(be, p, size, s, &r);
 	else if (!ret)
 		ret = CU(be, cudaMallocFromPoolAsync, &ptr, size, p->p, s->s);

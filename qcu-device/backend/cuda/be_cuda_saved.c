@@ -11,26 +11,26 @@
 #include "qcu-device/backend/image.h"
 #include "qcu-device/base/spin.h"
 
-static const char *memory_unsaved(struct be *be)
+static bool is_memory_away(struct be *be)
 {
-	const struct cu_range *r;
-	const char *why = NULL;
 	unsigned int dev;
-	size_t i;
 
 	for (dev = 0; dev < be->devices; dev++)
 		if (cu_mem_away(be, dev))
-			return "memory of it is not on the GPU";
+			return true;
+	return false;
+}
+
+static bool has_managed_variables(struct be *be)
+{
+	bool found = false;
+	size_t i;
+
 	pthread_rwlock_rdlock(&be->range_lock);
-	for (i = 0; i < be->ranges.count && !why; i++) {
-		r = (const struct cu_range *)be->ranges.v + i;
-		if (r->managed)
-			why = "it has managed variables, whose memory CUDA places";
-		if (r->lot)
-			why = "it has memory of a pool, which is not given out again at its place";
-	}
+	for (i = 0; i < be->ranges.count && !found; i++)
+		found = ((const struct cu_range *)be->ranges.v + i)->managed;
 	pthread_rwlock_unlock(&be->range_lock);
-	return why;
+	return found;
 }
 
 const char *cu_unsaved(struct be *be, bool *busy)
@@ -43,7 +43,9 @@ const char *cu_unsaved(struct be *be, bool *busy)
 		return "the GPU still works for it";
 	if (!be->movable)
 		return "CUDA chooses the addresses of its memory, unless memory may leave (--swap)";
-	return memory_unsaved(be);
+	if (has_managed_variables(be))
+		return "it has managed variables, whose memory CUDA places";
+	return is_memory_away(be) ? "memory of it is not on the GPU" : NULL;
 }
 
 void cu_want(struct be *be, const struct be_wanted *wanted, size_t count)
@@ -56,7 +58,7 @@ void cu_want(struct be *be, const struct be_wanted *wanted, size_t count)
 bool cu_mem_block(struct be *be, uint64_t addr, struct be_wanted *block)
 {
 	const struct cu_range *r;
-	bool found = false;
+	bool found = false, pooled;
 	size_t at;
 
 	pthread_rwlock_rdlock(&be->range_lock);
@@ -67,8 +69,9 @@ bool cu_mem_block(struct be *be, uint64_t addr, struct be_wanted *block)
 			.addr = cu_slab_addr(r), .size = cu_slab_bytes(r), .dev = r->dev};
 		found = true;
 	}
+	pooled = r && r->addr == addr && r->lot;
 	pthread_rwlock_unlock(&be->range_lock);
-	return found;
+	return found || (pooled && cu_plot_place(be, addr, block));
 }
 
 /* The address is a hint, which CUDA follows if the addresses are free. */

@@ -157,7 +157,7 @@ static struct cu_slab *slab_of_size(struct be *be, unsigned int dev, uint64_t si
 		b = calloc(1, sizeof(*b) + size / GRAIN / 8);
 		if (b) {
 			b->addr = at;
-			ret = at ? cu_plot_at(be, dev, size, at)
+			ret = at ? cu_plot_at(be, dev, NULL, size, at)
 				 : cu_kept_get(be, dev, size, &b->addr);
 			if (ret || !b->addr) {
 				free(b);

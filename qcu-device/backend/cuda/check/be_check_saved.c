@@ -33,6 +33,18 @@ static uint64_t size_of_block(unsigned int i)
 	return i < 5 ? sizes[i] : (i * 7919u) % 400000 + 1;
 }
 
+/* Every fourth one is of the default pool. */
+static int allocate_block(struct check *c, unsigned int i, uint64_t size, uint64_t *addr)
+{
+	struct be_pool *p;
+	int ret;
+
+	if (i % 4 != 3)
+		return CALL(c, mem_alloc, 0, size, addr);
+	ret = CALL(c, pool_default, 0, &p);
+	return ret ? ret : CALL(c, pool_alloc, p, size, c->legacy, addr);
+}
+
 /* Nobody else has the textures' array: it goes with the process. */
 static bool make_textures(struct check *c, uint64_t *number)
 {
@@ -72,7 +84,7 @@ static void say_where(struct check *c)
 		struct be_wanted *w = told->memory[i];
 
 		w->size = size_of_block(i);
-		if (!want(CALL(c, mem_alloc, 0, w->size, &w->addr), 0, "mem_alloc"))
+		if (!want(allocate_block(c, i, w->size, &w->addr), 0, "memory"))
 			return;
 		(void)c->ops->mem_block(c->be, w->addr, w + 1);
 	}
@@ -92,7 +104,7 @@ static uint64_t allocate_wanted(struct check *c, unsigned int i)
 	uint64_t addr = 0;
 
 	c->ops->want(c->be, w, w[1].size ? 2 : 1);
-	if (CALL(c, mem_alloc, 0, w->size, &addr))
+	if (allocate_block(c, i, w->size, &addr))
 		addr = 0;
 	c->ops->want(c->be, NULL, 0);
 	return addr;
