@@ -480,8 +480,8 @@ int cu_lot_at(struct be *be, struct be_pool *p, uint64_t size, const struct be_w
 	int ret = QCU_ERR_MemoryAllocation;
 	bool new;
 
-	if (!place->size || place->size % CU_UNIT || place->addr % CU_UNIT || !size ||
-	    (r->addr - place->addr) % GRAIN || !is_inside(r->addr, size, place->addr, place->size))
+	if (!place->size || place->size % CU_UNIT || !size || (r->addr - place->addr) % GRAIN ||
+	    !is_inside(r->addr, size, place->addr, place->size))
 		return QCU_ERR_InvalidValue;
 	new = !cu_plot_place(be, place->addr, &there);
 	if (!new && (there.addr != place->addr || there.size != place->size))

@@ -189,6 +189,16 @@ static void lots_that_cannot_be(void **state)
 	good[0].addr = a + 8 * MIB + 512;
 	assert_int_equal(pool_wanted(pool(), 24 * MIB - 1024, good, 2), a + 8 * MIB + 512);
 	assert_int_equal(pool_count(pool(), cudaMemPoolAttrUsedMemCurrent), 32 * MIB);
+	/* Not what a stream may still use. It is zero, also if it was freed before. */
+	fill(a, 5 * MIB, 0xa5);
+	cuda_hold();
+	assert_int_equal(cu_pool_free(&be, a, &stream), 0);
+	good[0].addr = a;
+	assert_int_equal(pool_wanted(pool(), MIB, good, 2), 0);
+	cuda.reached = UINT64_MAX;
+	(void)pool_count(pool(), cudaMemPoolAttrUsedMemCurrent);
+	assert_int_equal(pool_wanted(pool(), MIB, good, 2), a);
+	assert_true(is_filled(a, MIB, 0));
 	assert_int_equal(cu_pool_destroy(&be, other), 0);
 }
 
