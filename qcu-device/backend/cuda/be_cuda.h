@@ -417,13 +417,10 @@ int cu_lot_end(struct be *be, const struct cu_range *r);
 void cu_pool_begin(struct be *be, struct be_pool *p, uint64_t max_size);
 /* Also frees the pool: now, or with the last of its memory. */
 void cu_pool_end(struct be *be, struct be_pool *p);
-void cu_pool_keep(struct be *be, struct be_pool *p, uint64_t threshold);
 /* Gives back what is not used, but keeps so many bytes. */
 void cu_pool_give_back(struct be *be, struct be_pool *p, uint64_t keep);
-/* False: the attribute is no number of bytes. */
-bool cu_pool_count(struct be *be, struct be_pool *p, uint32_t attr, uint64_t *value);
-/* The most bytes so far are counted from now on. */
-void cu_pool_restart(struct be *be, struct be_pool *p, uint32_t attr);
+/* One of the pool's numbers, without what is above its threshold and not used. */
+uint64_t cu_pool_settled(struct be *be, struct be_pool *p, const uint64_t *count);
 /*
  * Gives back what no pool of the device uses: up to `want` bytes, or what is above the pools'
  * thresholds. Returns how much.

@@ -628,13 +628,6 @@ void cu_pool_end(struct be *be, struct be_pool *p)
 	pthread_mutex_unlock(&be->lot_lock);
 }
 
-void cu_pool_keep(struct be *be, struct be_pool *p, uint64_t threshold)
-{
-	pthread_mutex_lock(&be->lot_lock);
-	p->threshold = threshold;
-	pthread_mutex_unlock(&be->lot_lock);
-}
-
 void cu_pool_give_back(struct be *be, struct be_pool *p, uint64_t keep)
 {
 	pthread_mutex_lock(&be->lot_lock);
@@ -643,44 +636,16 @@ void cu_pool_give_back(struct be *be, struct be_pool *p, uint64_t keep)
 	pthread_mutex_unlock(&be->lot_lock);
 }
 
-/* The attribute that is a number of bytes, or NULL. */
-static uint64_t *find_count(struct be_pool *p, uint32_t attr)
+uint64_t cu_pool_settled(struct be *be, struct be_pool *p, const uint64_t *count)
 {
-	switch (attr) {
-	case cudaMemPoolAttrReservedMemCurrent:
-		return &p->reserved;
-	case cudaMemPoolAttrReservedMemHigh:
-		return &p->reserved_high;
-	case cudaMemPoolAttrUsedMemCurrent:
-		return &p->used;
-	case cudaMemPoolAttrUsedMemHigh:
-		return &p->used_high;
-	}
-	return NULL;
-}
+	uint64_t value;
 
-bool cu_pool_count(struct be *be, struct be_pool *p, uint32_t attr, uint64_t *value)
-{
-	const uint64_t *n = find_count(p, attr);
-
-	if (!n)
-		return false;
 	pthread_mutex_lock(&be->lot_lock);
 	settle_frees(be, p);
 	(void)give_plots_back(be, p, p->threshold);
-	*value = *n;
+	value = *count;
 	pthread_mutex_unlock(&be->lot_lock);
-	return true;
-}
-
-void cu_pool_restart(struct be *be, struct be_pool *p, uint32_t attr)
-{
-	pthread_mutex_lock(&be->lot_lock);
-	if (attr == cudaMemPoolAttrReservedMemHigh)
-		p->reserved_high = p->reserved;
-	else if (attr == cudaMemPoolAttrUsedMemHigh)
-		p->used_high = p->used;
-	pthread_mutex_unlock(&be->lot_lock);
+	return value;
 }
 
 uint64_t cu_pools_give_back(struct be *be, unsigned int dev, uint64_t want)

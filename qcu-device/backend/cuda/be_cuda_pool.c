@@ -71,6 +71,40 @@ static bool is_int(uint32_t attr)
 	return attr <= cudaMemPoolReuseAllowInternalDependencies;
 }
 
+static void set_pool_threshold(struct be *be, struct be_pool *p, uint64_t threshold)
+{
+	pthread_mutex_lock(&be->lot_lock);
+	p->threshold = threshold;
+	pthread_mutex_unlock(&be->lot_lock);
+}
+
+/* The attribute that is a number of bytes, or NULL. */
+static const uint64_t *find_byte_count(const struct be_pool *p, uint32_t attr)
+{
+	switch (attr) {
+	case cudaMemPoolAttrReservedMemCurrent:
+		return &p->reserved;
+	case cudaMemPoolAttrReservedMemHigh:
+		return &p->reserved_high;
+	case cudaMemPoolAttrUsedMemCurrent:
+		return &p->used;
+	case cudaMemPoolAttrUsedMemHigh:
+		return &p->used_high;
+	}
+	return NULL;
+}
+
+/* The most bytes so far are counted from now on. */
+static void restart_most_bytes(struct be *be, struct be_pool *p, uint32_t attr)
+{
+	pthread_mutex_lock(&be->lot_lock);
+	if (attr == cudaMemPoolAttrReservedMemHigh)
+		p->reserved_high = p->reserved;
+	else if (attr == cudaMemPoolAttrUsedMemHigh)
+		p->used_high = p->used;
+	pthread_mutex_unlock(&be->lot_lock);
+}
+
 int cu_pool_set(struct be *be, struct be_pool *p, uint32_t attr, uint64_t value)
 {
 	int number = (int)value;
@@ -83,9 +117,9 @@ int cu_pool_set(struct be *be, struct be_pool *p, uint32_t attr, uint64_t value)
 	if (ret || !be->movable)
 		return ret;
 	if (attr == cudaMemPoolAttrReleaseThreshold)
-		cu_pool_keep(be, p, value);
+		set_pool_threshold(be, p, value);
 	else
-		cu_pool_restart(be, p, attr);
+		restart_most_bytes(be, p, attr);
 	return ret;
 }
 
@@ -95,10 +129,13 @@ int cu_pool_get(struct be *be, struct be_pool *p, uint32_t attr, uint64_t *value
 		int number;
 		uint64_t wide[8]; /* more than any attribute takes */
 	} v = {.wide = {0}};
+	const uint64_t *bytes = be->movable ? find_byte_count(p, attr) : NULL;
 	int ret = cu_use(be, p->dev);
 
-	if (!ret && be->movable && cu_pool_count(be, p, attr, value))
+	if (!ret && bytes) {
+		*value = cu_pool_settled(be, p, bytes);
 		return ret;
+	}
 	if (!ret)
 		ret = CU(be, cudaMemPoolGetAttribute, p->p, (enum cudaMemPoolAttr)attr, &v);
 	*value = is_int(attr) ? (uint64_t)(int64_t)v.number : v.wide[0];
