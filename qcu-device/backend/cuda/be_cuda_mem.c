@@ -156,17 +156,19 @@ static int take_wanted(struct be *be, unsigned int dev, uint64_t size, struct cu
 		if (ret)
 			cu_uncharge(be, dev, r->charged);
 	}
-	be->wanted_count = 0;
-	if (!ret)
-		ret = cu_mem_clear(be, r);
-	else
-		return ret;
-	if (ret && r->slab)
-		(void)cu_slab_free(be, r);
-	else if (ret)
-		(void)cu_plot_free(be, r->addr);
 	if (ret)
-		cu_uncharge(be, dev, r->charged);
+		return ret;
+	ret = cu_mem_clear(be, r);
+	if (!ret) {
+		/* After a failure it is still wanted: the mirror may make room and ask again. */
+		be->wanted_count = 0;
+		return ret;
+	}
+	if (r->slab)
+		(void)cu_slab_free(be, r);
+	else
+		(void)cu_plot_free(be, r->addr);
+	cu_uncharge(be, dev, r->charged);
 	return ret;
 }
 

@@ -195,7 +195,6 @@ static int take_wanted_lot(struct be *be, struct be_pool *p, uint64_t size, stru
 		return ret;
 	if (be->wanted_count != 2 || !w->addr || w[0].dev != p->dev || w[1].dev != p->dev)
 		return QCU_ERR_MemoryAllocation;
-	be->wanted_count = 0;
 	r->addr = w->addr;
 	ret = cu_lot_at(be, p, size, w + 1, r);
 	if (ret)
@@ -203,6 +202,8 @@ static int take_wanted_lot(struct be *be, struct be_pool *p, uint64_t size, stru
 	ret = cu_mem_clear(be, r);
 	if (ret)
 		(void)cu_lot_end(be, r);
+	else
+		be->wanted_count = 0;
 	return ret;
 }
 

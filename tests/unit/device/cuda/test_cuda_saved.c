@@ -245,6 +245,31 @@ static void each_call_may_fail(void **state)
 	assert_true(n > 4);
 }
 
+/* The mirror makes room on the GPU, and asks again. */
+static void room_may_come_late(void **state)
+{
+	struct be_wanted whole = {.addr = allocate(LARGE), .size = LARGE, .dev = DEV};
+	struct be_wanted small[2] = {{.addr = allocate(1000), .size = 1000, .dev = DEV}};
+
+	(void)state;
+	assert_true(cu_mem_block(&be, small[0].addr, &small[1]));
+	begin_again();
+	cuda.room = CU_UNIT / 2;
+	cu_want(&be, &whole, 1);
+	assert_int_equal(allocate(LARGE), 0);
+	cuda.room = LIMIT;
+	assert_int_equal(allocate(LARGE), whole.addr);
+	/* Once. */
+	assert_int_equal(allocate(LARGE), 0);
+	cuda.room = cuda.used;
+	cu_want(&be, small, 2);
+	assert_int_equal(allocate(1000), 0);
+	cuda.room = LIMIT;
+	assert_int_equal(allocate(1000), small[0].addr);
+	assert_int_equal(allocate(1000), 0);
+	cu_want(&be, NULL, 0);
+}
+
 static void what_cannot_be_saved(void **state)
 {
 	const struct be_module m = {0};
@@ -362,6 +387,7 @@ int main(void)
 		TEST(all_memory_is_where_it_was),
 		TEST(places_are_held),
 		TEST(each_call_may_fail),
+		TEST(room_may_come_late),
 		TEST(what_cannot_be_saved),
 		TEST(variables_must_be_where_they_were),
 		TEST(events_keep_their_ages),

@@ -301,6 +301,25 @@ static void each_call_of_a_lot_may_fail(void **state)
 	assert_true(n > 5);
 }
 
+/* The mirror makes room on the GPU, and asks again. */
+static void room_may_come_late(void **state)
+{
+	struct be_wanted w[2] = {{.addr = allocate_pooled(pool(), MIB), .size = MIB, .dev = DEV}};
+
+	(void)state;
+	assert_true(cu_mem_block(&be, w[0].addr, &w[1]));
+	begin_again();
+	assert_int_equal(cu_hold(&be, &w[1], 1), 0);
+	cuda.room = 31 * MIB;
+	cu_want(&be, w, 2);
+	assert_int_equal(allocate_pooled(pool(), MIB), 0);
+	cuda.room = LIMIT;
+	assert_int_equal(allocate_pooled(pool(), MIB), w[0].addr);
+	/* Once. */
+	assert_int_equal(allocate_pooled(pool(), MIB), 0);
+	cu_want(&be, NULL, 0);
+}
+
 #define STEPS 3000u
 
 /* Any numbers near good ones: what is had lies where it was wanted, and shares nothing. */
@@ -356,11 +375,9 @@ static void any_lots(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(plots_that_cannot_be),
-		TEST(lots_that_cannot_be),
-		TEST(all_lots_are_where_they_were),
-		TEST(each_call_of_a_lot_may_fail),
-		TEST(any_lots),
+		TEST(plots_that_cannot_be),	    TEST(lots_that_cannot_be),
+		TEST(all_lots_are_where_they_were), TEST(each_call_of_a_lot_may_fail),
+		TEST(room_may_come_late),	    TEST(any_lots),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
