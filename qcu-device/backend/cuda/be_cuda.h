@@ -296,7 +296,10 @@ bool cu_mem_take_import(struct be *be, uint64_t addr, struct cu_range *r);
 /* What the driver maps may still have what this process had there before. Waits. */
 int cu_mem_clear(struct be *be, const struct cu_range *r);
 /* The lots of the last range that begins up to this address, and of the next one; or NULL. */
-void cu_mem_lots_near(struct be *be, uint64_t addr, struct cu_lot **before, struct cu_lot **after);
+struct cu_lots_near {
+	struct cu_lot *before, *after;
+};
+void cu_mem_lots_near(struct be *be, uint64_t addr, struct cu_lots_near *near);
 /* From now on, the device may use the mapping, or may not (seen is false). */
 int cu_mem_see(struct be *be, uint64_t addr, uint64_t size, unsigned int dev, bool seen);
 /* The mapping is about to go. */
@@ -406,10 +409,10 @@ int cu_lot_alloc(struct be *be, struct be_pool *p, uint64_t size, const struct b
 		 struct cu_range *r);
 /*
  * The same at r->addr, in a plot of the pool at this place, which is made if there is none. Nothing
- * else uses the memory meanwhile.
+ * else uses the memory meanwhile. near: as cu_mem_lots_near() says for the address.
  */
 int cu_lot_at(struct be *be, struct be_pool *p, uint64_t size, const struct be_wanted *place,
-	      struct cu_range *r);
+	      const struct cu_lots_near *near, struct cu_range *r);
 /* When the stream has done what it has; or after a wait for all work. */
 int cu_lot_free(struct be *be, const struct cu_range *r, const struct be_stream *s);
 int cu_lot_end(struct be *be, const struct cu_range *r);

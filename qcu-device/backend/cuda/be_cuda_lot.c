@@ -429,13 +429,14 @@ static bool may_use_there(const struct be_pool *p, const struct cu_lot *b, uint6
 }
 
 /* Behind the used lot before the address, or before the used lot behind it. NULL: nowhere. */
-static struct cu_lot *find_lot_between(const struct be_pool *p, struct cu_lot *before,
-				       struct cu_lot *after, uint64_t addr, uint64_t size)
+static struct cu_lot *find_lot_between(const struct be_pool *p, const struct cu_lots_near *near,
+				       uint64_t addr, uint64_t size)
 {
-	struct cu_lot *b = before ? lot_after(before) : NULL;
+	struct cu_lot *b = near->before ? lot_after(near->before) : NULL;
 
-	if (!may_use_there(p, b, addr, size))
-		b = after && !after->first ? TAILQ_PREV(after, cu_lots, link) : NULL;
+	if (may_use_there(p, b, addr, size))
+		return b;
+	b = near->after && !near->after->first ? TAILQ_PREV(near->after, cu_lots, link) : NULL;
 	return may_use_there(p, b, addr, size) ? b : NULL;
 }
 
@@ -473,9 +474,9 @@ static bool use_lot_at(struct be *be, struct be_pool *p, struct cu_lot *b, uint6
 
 /* The mirror has charged `size` bytes. A plot that is new is charged while it is made. */
 int cu_lot_at(struct be *be, struct be_pool *p, uint64_t size, const struct be_wanted *place,
-	      struct cu_range *r)
+	      const struct cu_lots_near *near, struct cu_range *r)
 {
-	struct cu_lot *before, *after, *b = NULL;
+	struct cu_lot *b = NULL;
 	struct be_wanted there;
 	int ret = QCU_ERR_MemoryAllocation;
 	bool new;
@@ -488,12 +489,11 @@ int cu_lot_at(struct be *be, struct be_pool *p, uint64_t size, const struct be_w
 		return ret;
 	if (new && !cu_charge(be, p->dev, place->size - size))
 		return ret;
-	cu_mem_lots_near(be, r->addr, &before, &after);
 	pthread_mutex_lock(&be->lot_lock);
 	if (is_pool_full(p, lot_bytes(size)))
 		goto out;
 	if (!new)
-		b = find_lot_between(p, before, after, r->addr, lot_bytes(size));
+		b = find_lot_between(p, near, r->addr, lot_bytes(size));
 	else
 		ret = add_plot_at(be, p, place, &b);
 	if (b)

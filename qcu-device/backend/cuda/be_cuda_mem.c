@@ -242,14 +242,14 @@ int cu_mem_free(struct be *be, uint64_t addr)
 	return ret ? ret : free_range_memory(be, &r);
 }
 
-void cu_mem_lots_near(struct be *be, uint64_t addr, struct cu_lot **before, struct cu_lot **after)
+void cu_mem_lots_near(struct be *be, uint64_t addr, struct cu_lots_near *near)
 {
 	size_t at;
 
 	pthread_rwlock_rdlock(&be->range_lock);
 	at = sorted_upto(&be->ranges, addr);
-	*before = at ? range(be, at - 1)->lot : NULL;
-	*after = at < be->ranges.count ? range(be, at)->lot : NULL;
+	near->before = at ? range(be, at - 1)->lot : NULL;
+	near->after = at < be->ranges.count ? range(be, at)->lot : NULL;
 	pthread_rwlock_unlock(&be->range_lock);
 }
 

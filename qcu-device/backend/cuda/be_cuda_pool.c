@@ -189,6 +189,7 @@ static int free_in_stream(struct be *be, const struct cu_range *r, const struct 
 static int take_wanted_lot(struct be *be, struct be_pool *p, uint64_t size, struct cu_range *r)
 {
 	const struct be_wanted *w = be->wanted;
+	struct cu_lots_near near;
 	int ret = be->movable ? cu_use(be, p->dev) : (int)QCU_ERR_NotSupported;
 
 	if (ret)
@@ -196,7 +197,8 @@ static int take_wanted_lot(struct be *be, struct be_pool *p, uint64_t size, stru
 	if (be->wanted_count != 2 || !w->addr || w[0].dev != p->dev || w[1].dev != p->dev)
 		return QCU_ERR_MemoryAllocation;
 	r->addr = w->addr;
-	ret = cu_lot_at(be, p, size, w + 1, r);
+	cu_mem_lots_near(be, r->addr, &near);
+	ret = cu_lot_at(be, p, size, w + 1, &near, r);
 	if (ret)
 		return ret;
 	ret = cu_mem_clear(be, r);
