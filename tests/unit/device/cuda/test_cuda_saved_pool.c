@@ -47,6 +47,23 @@ static uint64_t pool_count(struct be_pool *p, uint32_t attr)
 static void plots_that_cannot_be(void **state)
 {
 	const uint64_t a = allocate_pooled(pool(), 3 * MIB), end = a + 32 * MIB;
+	/* Plots: CUDA's units, no bytes, more than there is, more than any GPU has. */
+	const struct {
+		uint64_t addr, size;
+	} bad[] = {{a, 0},
+		   {a, 32 * MIB + 512},
+		   {a + 512, 32 * MIB},
+		   {a - 512, 32 * MIB},
+		   {a, LIMIT + CU_UNIT},
+		   {a, 1ull << 41},
+		   {a, 1ull << 63},
+		   {a, -CU_UNIT},
+		   {-CU_UNIT, 4 * CU_UNIT},
+		   /* The memory does not lie in it. */
+		   {a, CU_UNIT},
+		   {a + CU_UNIT, 32 * MIB},
+		   {a - 32 * MIB, 32 * MIB},
+		   {a - 32 * MIB, 34 * MIB}};
 	struct be_wanted good[2] = {{.addr = a, .size = 3 * MIB, .dev = DEV}}, w[2];
 	struct be_pool *other;
 	size_t i;
@@ -67,38 +84,18 @@ static void plots_that_cannot_be(void **state)
 		w[i].addr = 0;
 		assert_int_equal(pool_wanted(pool(), 3 * MIB, w, 2), 0);
 	}
-	{
-		/* Plots: CUDA's units, no bytes, more than there is, more than any GPU has. */
-		const struct {
-			uint64_t addr, size;
-		} bad[] = {{a, 0},
-			   {a, 32 * MIB + 512},
-			   {a + 512, 32 * MIB},
-			   {a - 512, 32 * MIB},
-			   {a, LIMIT + CU_UNIT},
-			   {a, 1ull << 41},
-			   {a, 1ull << 63},
-			   {a, -CU_UNIT},
-			   {-CU_UNIT, 4 * CU_UNIT},
-			   /* The memory does not lie in it. */
-			   {a, CU_UNIT},
-			   {a + CU_UNIT, 32 * MIB},
-			   {a - 32 * MIB, 32 * MIB},
-			   {a - 32 * MIB, 34 * MIB}};
-
-		for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-			memcpy(w, good, sizeof(w));
-			w[1].addr = bad[i].addr;
-			w[1].size = bad[i].size;
-			assert_int_equal(pool_wanted(pool(), 3 * MIB, w, 2), 0);
-		}
-		/* The window of the mirror. */
-		w[0].addr = w[1].addr = QCU_WINDOW_BASE;
-		w[1].size = 32 * MIB;
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		memcpy(w, good, sizeof(w));
+		w[1].addr = bad[i].addr;
+		w[1].size = bad[i].size;
 		assert_int_equal(pool_wanted(pool(), 3 * MIB, w, 2), 0);
-		w[0].addr = w[1].addr = QCU_WINDOW_BASE - CU_UNIT;
-		assert_int_equal(pool_wanted(pool(), CU_UNIT, w, 2), 0);
 	}
+	/* The window of the mirror. */
+	w[0].addr = w[1].addr = QCU_WINDOW_BASE;
+	w[1].size = 32 * MIB;
+	assert_int_equal(pool_wanted(pool(), 3 * MIB, w, 2), 0);
+	w[0].addr = w[1].addr = QCU_WINDOW_BASE - CU_UNIT;
+	assert_int_equal(pool_wanted(pool(), CU_UNIT, w, 2), 0);
 	/* Where it lies, and how much it is. */
 	memcpy(w, good, sizeof(w));
 	for (i = 1; i < 512; i += i) {
