@@ -229,6 +229,7 @@ static void all_lots_are_where_they_were(void **state)
 		assert_true(cu_mem_block(&be, w[i][0].addr, &w[i][1]));
 	reserved = pool_count(p[0], cudaMemPoolAttrReservedMemCurrent) +
 		   pool_count(p[1], cudaMemPoolAttrReservedMemCurrent);
+	assert_int_equal(cu_pool_destroy(&be, p[1]), 0);
 	begin_again();
 	p[0] = pool();
 	assert_int_equal(cu_pool_create(&be, DEV, 0, &p[1]), 0);
