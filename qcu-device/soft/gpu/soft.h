@@ -309,7 +309,7 @@ struct soft_image;
 struct soft_images {
 	pthread_mutex_t lock;
 	_Atomic(struct soft_image *) *slots;
-	uint32_t next;
+	uint32_t next, count;		/* how many there are */
 	uint32_t made;			/* counts objects, so that a number is used again late */
 	const struct be_wanted *wanted; /* its address is the next number; NULL: any number */
 	size_t wanted_count;

@@ -38,8 +38,13 @@ void soft_images_fini(struct soft_images *t)
 
 	if (!t->slots)
 		return;
-	for (i = 0; i < SLOTS; i++)
+	/* To look at a slot that was never used makes the kernel give it a page. */
+	for (i = 1; t->count; i++) {
+		if (!atomic_load(&t->slots[i]))
+			continue;
 		free(atomic_load(&t->slots[i]));
+		t->count--;
+	}
 	free(t->slots);
 	pthread_mutex_destroy(&t->lock);
 }
@@ -73,6 +78,7 @@ static int add_wanted(struct soft_images *t, struct soft_image *image, uint64_t 
 		t->made = (uint32_t)(wanted / SLOTS);
 	image->number = *number = wanted;
 	atomic_store(&t->slots[wanted % SLOTS], image);
+	t->count++;
 	return QCU_ERR_Success;
 }
 
@@ -97,6 +103,7 @@ static int add_image_object(struct soft_images *t, struct soft_image *image, uin
 			continue;
 		image->number = (uint64_t)++t->made * SLOTS + slot;
 		atomic_store(&t->slots[slot], image);
+		t->count++;
 		*number = image->number;
 		break;
 	}
@@ -119,10 +126,12 @@ static int destroy_image_object(struct be *be, uint64_t number, bool surface)
 	soft_wait(be, NULL);
 	pthread_mutex_lock(&t->lock);
 	i = find_image_object(t, number);
-	if (i && i->img.surface == surface)
+	if (i && i->img.surface == surface) {
 		atomic_store(&t->slots[number % SLOTS], NULL);
-	else
+		t->count--;
+	} else {
 		i = NULL;
+	}
 	pthread_mutex_unlock(&t->lock);
 	if (!i)
 		return QCU_ERR_InvalidValue;
