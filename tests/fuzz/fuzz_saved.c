@@ -10,12 +10,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "qcu-device/base/limits.h"
 #include "qcu-device/memory/guestmem.h"
 #include "qcu-device/mirror/save.h"
 #include "qcu-device/mirror/archive.h"
 #include "tests/fuzz/fuzz.h"
 
 #define RAM_BYTES ((size_t)1 << 20)
+/*
+ * Room for what kernels print. With the usual 8 MiB, ASan would mark more memory for each input
+ * than the session itself takes.
+ */
+#define PRINTED_BYTES ((size_t)1 << 16)
 
 static struct guestmem mem;
 
@@ -39,8 +45,10 @@ static void add_ram(void)
 
 FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	struct limits limits = {.session = {[LIMIT_PRINTED] = PRINTED_BYTES}};
 	struct mir_config cfg = {
 		.ops = &be_soft,
+		.limits = &limits,
 		.options = {.vram = 16u << 20, .gpus = 1, .threads = 1},
 		.mem = &mem,
 		.session = 1,
