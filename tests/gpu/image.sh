@@ -8,16 +8,27 @@
 #					GPU the backend (cuda), WITHOUT patterns of tar that stay out
 #
 # OUT (default: the current folder) gets the outputs. PATH: what goes into the image (default: the system and the
-# interpreter's own folder). Needs skopeo, umoci and jq, space for two copies of all that in TMPDIR and the cache, and
-# minutes for these. Uses the bundle if there is one.
+# interpreter's own folder). Needs skopeo, umoci and jq, also in the bundle's bin, space for two copies of all that in TMPDIR
+# and the cache, and minutes for these. Uses the bundle if there is one. Exit code 2: something is missing, and no image was
+# made.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../..
 [ ! -e "$root/.bundle/BUNDLE" ] || root=$root/.bundle
+PATH=$PATH:$root/bin
+program=${PROGRAM:-torch_steps.py}
+missing=()
+for tool in "${PYTHON:-python3}" skopeo umoci jq; do
+	command -v "$tool" >/dev/null || missing+=("$tool")
+done
+[ -f "$here/$program" ] || missing+=("$here/$program")
+if [ ${#missing[@]} -gt 0 ]; then
+	echo "image.sh: no image was made, because these are missing: ${missing[*]}" >&2
+	exit 2
+fi
 out=$(cd "${1:-.}" && pwd)
 [ $# -eq 0 ] || shift
 python=$(command -v "${PYTHON:-python3}")
-program=${PROGRAM:-torch_steps.py}
 prefix=$("$python" -c 'import sys; print(sys.prefix)')
 if [ $# -eq 0 ]; then
 	set -- /bin /lib /lib64 /etc/alternatives /usr

@@ -114,6 +114,23 @@ refused 2 'no name of an image' run --image=-x /bin/true
 refused 2 'no name of an image' run --image 'a b' /bin/true
 case_done bad-image-options
 
+# ---- what a machine with a GPU lacks, tests/gpu/image.sh says before it makes a large image ----
+
+# lacks NAMES [VARIABLE]: it ends before it needs another program than dirname, so there is no other one.
+lacks() {
+	local out
+	out=$(env PATH="$dir/tools" "${@:2}" /bin/bash "$here/tests/gpu/image.sh" . 2>&1)
+	expect '' "exit code of tests/gpu/image.sh ${*:2}" $? 2
+	expect '' "what tests/gpu/image.sh ${*:2} says" "$out" "image.sh: no image was made, because these are missing: $1"
+}
+mkdir "$dir/tools"
+ln -s "$(type -P dirname)" "$(type -P true)" "$dir/tools/"
+lacks 'python3 skopeo umoci jq' A=
+ln -s true "$dir/tools/jq"
+lacks 'skopeo umoci' PYTHON=true
+lacks "none skopeo umoci $here/tests/gpu/gone.py" PYTHON=none PROGRAM=gone.py
+case_done gpu-image-needs
+
 "$here/scripts/deps" --no-cuda --images >/dev/null 2>&1 || {
 	echo '@skip image skopeo, umoci and jq cannot be installed'
 	exit "$failed"
