@@ -80,7 +80,7 @@ make_images() {
 run_guest() {
 	# shellcheck disable=SC2016 # for the shell there
 	unshare --mount bash -c 'mount --bind "$1" "$2" && shift 2 && exec "$@"' bash "$cuda" "$work/packages/cuda" \
-		timeout -k 20 $((600 * slow)) "$root/scripts/qcu" vm --disk "$work/disk/disk.img" --gpu soft --cpus 1 --mem 1G \
+		timeout -k 20 $((1500 * slow)) "$root/scripts/qcu" vm --disk "$work/disk/disk.img" --gpu soft --cpus 1 --mem 1G \
 		--packages "$work/packages" --share "$work/share" </dev/null >"$work/console" 2>&1
 }
 
