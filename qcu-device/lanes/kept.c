@@ -160,6 +160,16 @@ void kept_lose(struct kept *k)
 	pthread_mutex_unlock(&k->lock);
 }
 
+bool kept_is_lost(struct kept *k)
+{
+	bool lost;
+
+	pthread_mutex_lock(&k->lock);
+	lost = k->lost;
+	pthread_mutex_unlock(&k->lock);
+	return lost;
+}
+
 void kept_drop(struct kept *k, const struct kept_name *name, uint16_t op, const uint64_t *key)
 {
 	struct kept_step *r, *next;

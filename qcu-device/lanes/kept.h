@@ -107,6 +107,8 @@ struct kept_step *kept_step_new(size_t len);
 void kept_step_free(struct kept_step *r);
 /* Has the object such a record? */
 bool kept_holds(struct kept *k, const struct kept_name *name, uint16_t op, uint64_t key);
+/* The session cannot be saved any more. */
+bool kept_is_lost(struct kept *k);
 /* How many records the object has. */
 size_t kept_count(struct kept *k, const struct kept_name *name);
 

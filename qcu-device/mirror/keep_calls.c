@@ -156,7 +156,7 @@ void mir_keep_call(struct call *c)
 	struct kept_step *r;
 	struct kept_call k;
 
-	if (what == LIB_KEEPS_NOTHING || !read_object_call(c, &k))
+	if (what == LIB_KEEPS_NOTHING || kept_is_lost(&c->m->kept) || !read_object_call(c, &k))
 		return;
 	name.id = k.object.number;
 	if (name.id >= QCU_ID_FIRST && name.id <= QCU_ID_MAX)

@@ -251,8 +251,12 @@ static bool has_succeeded(const struct kept_step *r)
 static void keep_repeated(struct call *c)
 {
 	const struct kept_name name = {.kind = HANDLE_LIBRARY, .id = MIR_REPEATED};
-	struct kept_step *r = copy_command(c);
+	struct kept_step *r;
 
+	/* A guest may go on making calls. Each would cost memory, and a search among all others. */
+	if (kept_is_lost(&c->m->kept))
+		return;
+	r = copy_command(c);
 	if (r && !has_succeeded(r)) {
 		kept_step_free(r);
 		return;

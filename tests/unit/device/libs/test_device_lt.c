@@ -6,7 +6,9 @@
 #include <cublasLt.h>
 
 #include "include/qculib_cublaslt.h"
+#include "qcu-device/commands/call.h"
 #include "qcu-device/libs/cublaslt.h"
+#include "qcu-device/mirror/keeping.h"
 #include "tests/unit/device/mirror/test_device_mirror.h"
 
 #define HANDLE 2u
@@ -370,9 +372,13 @@ static void chosen(void **state)
 			 INVALID);
 }
 
-/* Many are tried out. One that is used meanwhile stays; one that is not goes. */
+/*
+ * Many are tried out. One that is used meanwhile stays; one that is not goes. The calls that made
+ * them are kept until they are too many for the session to be saved, and then no more.
+ */
 static void many(void **state)
 {
+	const struct kept_name calls = {.kind = HANDLE_LIBRARY, .id = MIR_REPEATED};
 	cublasLtMatmulAlgo_t used, unused, algo;
 	unsigned int i;
 
@@ -389,6 +395,8 @@ static void many(void **state)
 	assert_int_equal(ask_algo("cublasLtMatmulAlgoCapGetAttribute", &algo, 8), 0);
 	assert_int_equal(ask_algo("cublasLtMatmulAlgoCapGetAttribute", &used, 8), 0);
 	assert_int_equal(ask_algo("cublasLtMatmulAlgoCapGetAttribute", &unused, 8), INVALID);
+	assert_true(kept_is_lost(&mirror->kept));
+	assert_in_range(kept_count(&mirror->kept, &calls), 1024, 1025);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
