@@ -32,6 +32,9 @@ rounds() {
 
 expect_host unknown-option 2 'unknown option --fast' $qcu tune --fast
 expect_host limit-no-number 2 '--limit soon: must be a number' $qcu tune --limit soon
+for count in none 0 100; do
+	expect_host rounds-$count 2 "--rounds $count: must be a number from 1 to 99" $qcu tune --rounds $count
+done
 expect_host read-nothing 2 "$tmp/none: no such folder" $qcu tune --read "$tmp/none"
 expect_host out-nowhere 2 'cannot be made' $qcu tune --out /proc/none
 expect_host save-nowhere 2 'neither HOME nor XDG_CONFIG_HOME' env -u HOME -u XDG_CONFIG_HOME "${tune[@]:0:2}" --save
