@@ -30,10 +30,11 @@ SHIM_MADE_IN := $(MADE_IN)/qcu-library/shims
 
 define SHIM
 # All that is made of one library, in one go, as the headers take long to read: here, and in the mirror's and the
-# fuzzer's folders.
+# fuzzer's folders. The last two are read by tests/check/library_functions.sh only.
 SHIM_FILES_$(1) := guest=$(SHIM_MADE_IN)/$(1)_guest.c unserved=$(SHIM_MADE_IN)/$(1)_unserved.c map=$(SHIM_MADE_IN)/$(1).map \
 	mirror=$(MADE_IN)/qcu-device/libs/$(1)_mirror.c fuzz=$(MADE_IN)/tests/fuzz/libs/$(1)_fuzz.c $(if $(SHIM_SONAME_12_$(1)),older=$(SHIM_MADE_IN)/$(1)_12.c) \
-	$(if $(filter cudnn,$(1)),parts=$(SHIM_MADE_IN)/cudnn_parts.c)
+	$(if $(filter cudnn,$(1)),parts=$(SHIM_MADE_IN)/cudnn_parts.c) \
+	served=$(SHIM_MADE_IN)/$(1).served table=$(SHIM_MADE_IN)/$(1).table
 SHIM_WRITTEN_$(1) := $$(foreach f,$$(SHIM_FILES_$(1)),$$(lastword $$(subst =, ,$$(f))))
 $$(SHIM_WRITTEN_$(1)) &: $$(addprefix qcu-library/shims/remarks/$(1).,remarks syms$(if $(SHIM_SONAME_12_$(1)), cuda12)) $$(SHIM_PARTS) | deps cudart-header
 	@mkdir -p $$(dir $$(SHIM_WRITTEN_$(1)))
