@@ -471,12 +471,19 @@ static void begin_sharing(struct device_options *opt, struct share_options *so, 
 
 	if (so->hello.resident && !so->hello.moves)
 		die_usage("--resident needs --swap");
-	if (!so->folder && so->wanted && !geteuid() && program)
+	if (!so->folder && so->wanted && !geteuid() && program) {
+		(void)mkdir("/run/qcuda", 0755); /* without the package nobody has made it */
 		so->folder = "/run/qcuda/share";
+	}
 	if (!so->folder || none) {
 		if (so->wanted)
 			die_usage("--weight, --max, --class and --swap need --share DIR here");
 		return;
+	}
+	/* A broker that we start says nothing. */
+	if (mkdir(so->folder, 0700) && errno != EEXIST) {
+		fprintf(stderr, "qcu-device: --share %s: %s\n", so->folder, strerror(errno));
+		exit(DEVICE_EXIT_FAILURE);
 	}
 	so->hello.magic = TURNS_MAGIC;
 	so->hello.version = TURNS_VERSION;

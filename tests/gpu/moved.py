@@ -18,10 +18,10 @@ del sys.argv[8:]
 import moving
 from moving import VM, Failed, IN_THE_MIDDLE, everything, expect, folder, until
 
-MOVES, CLONES = 5, 10
+MOVES, CLONES = int(os.environ.get("MOVES", 5)), 10
 moving.LIMIT = int(os.environ["LIMIT"])
 gpu = os.environ.get("GPU", "cuda")
-moving.GPU = ("--gpu", gpu, "--swap", "16G", "--vram", "16G") if gpu == "cuda" else ("--gpu", gpu)
+moving.GPU = ("--gpu", gpu, "--swap", "16G", "--vram", "16G") if gpu == "cuda" else ("--gpu", gpu, "--swap", "128M", "--vram", "128M")
 moving.MEMORY = "6G" if set(cases) - {"programs"} else "512M"
 files, steps, out = os.environ["FILES"], os.environ["STEPS"], os.environ["OUT"]
 FILES = ("-fsdev", f"local,id=files,path={files},security_model=none,readonly=on",

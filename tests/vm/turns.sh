@@ -22,6 +22,11 @@ expect_host no-class 2 'try batch or interactive' "$B/qcu-device/qcu-device" --s
 expect_host broker-without-a-gpu 2 'gpu NAME is wanted' "$B/qcu-device/qcu-share"
 expect_host broker-of-a-path 2 'letters, digits' "$B/qcu-device/qcu-share" --gpu ../x
 expect_host broker-that-is-not-there 1 'No such file' "$B/qcu-device/qcu-share" --folder "$shares" --gpu soft --status
+expect_host folder-that-cannot-be 1 'share .*No such file' "$B/qcu-device/qcu-device" --socket "$tmp/s" --gpu soft --share "$tmp/none/shares"
+# The folder of root's brokers is made when it is not there.
+if [ "$(id -u)" -eq 0 ]; then
+	expect_host memory-may-leave 0 'verified' "$qcu" run --gpu soft --device-arg --swap --device-arg 64M "$guest/vector_add"
+fi
 
 LD_LIBRARY_PATH=$B/loopback QCU_LOOPBACK_SHARE=$shares "$B/tests/loopback/hog" "$tmp/hog" 500000 1000000000 &
 hog=$!

@@ -259,7 +259,7 @@ class VM:
         self.start(line)
         code = self.code()
         if code:
-            raise Failed(f"{self.name}: {line}: exit code {code}: {self.console[-300:]!r}, {self.device_said()}")
+            raise Failed(f"{self.name}: {line}: exit code {code}: {self.before[-300:]!r} {self.console[-300:]!r}, {self.device_said()}")
 
     def device_said(self):
         with open(self.device.log, encoding="ascii", errors="replace") as log:
