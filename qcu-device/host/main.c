@@ -84,6 +84,9 @@ static const char usage[] =
 	"                         or --swap; else none)\n"
 	"  --swap SIZE            memory of the GPU leaves it when other VMs or programs need it,\n"
 	"                         to at most SIZE of the host's memory (it stays)\n"
+	"  --swap-all SIZE        with --swap: what the memory of all VMs of a GPU may take of "
+	"the\n"
+	"                         host's memory; the least that a VM says counts (no bound)\n"
 	"  --resident SIZE        with --swap: what the VM always may have on each GPU (0)\n"
 	"  --fault-place          say where a kernel failed on NVIDIA's GPU, by its dump, which "
 	"costs\n"
@@ -471,6 +474,8 @@ static void begin_sharing(struct device_options *opt, struct share_options *so, 
 
 	if (so->hello.resident && !so->hello.moves)
 		die_usage("--resident needs --swap");
+	if (so->hello.stores && !so->hello.moves)
+		die_usage("--swap-all needs --swap");
 	if (!so->folder && so->wanted && !geteuid() && program) {
 		(void)mkdir("/run/qcuda", 0755); /* without the package nobody has made it */
 		so->folder = "/run/qcuda/share";
@@ -592,6 +597,7 @@ int main(int argc, char **argv)
 		{"weight", required_argument, NULL, 'E'},
 		{"max", required_argument, NULL, 'X'},
 		{"swap", required_argument, NULL, 'U'},
+		{"swap-all", required_argument, NULL, 'I'},
 		{"resident", required_argument, NULL, 'D'},
 		{"class", required_argument, NULL, 'C'},
 		{"share", required_argument, NULL, 'S'},
@@ -691,7 +697,10 @@ int main(int argc, char **argv)
 		case 'U':
 			opt.be.movable = share.wanted = true;
 			share.hello.moves = 1;
-			opt.limits.vm[LIMIT_SWAP] = size("swap", optarg);
+			opt.limits.vm[LIMIT_SWAP] = share.hello.swap = size("swap", optarg);
+			break;
+		case 'I':
+			share.hello.stores = size("swap-all", optarg);
 			break;
 		case 'D':
 			share.hello.resident = size("resident", optarg);

@@ -7,7 +7,12 @@
 
 #define HUGE_BYTES (2ull << 20)
 
-/* The class of the smallest block with so many bytes; STORE_CLASSES: none is so large. */
+static uint64_t round_up(uint64_t bytes)
+{
+	return (bytes + STORE_LEAST - 1) / STORE_LEAST * STORE_LEAST;
+}
+
+/* The class of blocks with so many bytes; STORE_CLASSES: none is so large. */
 static unsigned int find_class(uint64_t bytes)
 {
 	unsigned int i = 0;
@@ -66,20 +71,25 @@ static void *new_block(struct store *s, uint64_t bytes)
 	return p;
 }
 
+/* Blocks have the size that is asked for: what a store has is what lies in it. */
 static void *take_block(void *ctx, uint64_t bytes)
 {
 	struct store *s = ctx;
 	unsigned int i = find_class(bytes);
-	struct store_kept *b;
+	struct store_kept **at, *b;
 
 	if (i == STORE_CLASSES)
 		return NULL;
+	bytes = round_up(bytes);
 	pthread_mutex_lock(&s->lock);
-	b = s->kept[i];
-	if (b)
-		s->kept[i] = b->next;
+	for (at = &s->kept[i]; (b = *at) && b->bytes != bytes;)
+		at = &b->next;
+	if (b) {
+		*at = b->next;
+		s->kept_bytes -= bytes;
+	}
 	pthread_mutex_unlock(&s->lock);
-	return b ? (void *)b : new_block(s, STORE_LEAST << i);
+	return b ? (void *)b : new_block(s, bytes);
 }
 
 static void give_block(void *ctx, void *p, uint64_t bytes)
@@ -87,25 +97,27 @@ static void give_block(void *ctx, void *p, uint64_t bytes)
 	struct store *s = ctx;
 	unsigned int i = find_class(bytes);
 	struct store_kept *b = p;
-
 	bool keep;
 
+	bytes = round_up(bytes);
 	pthread_mutex_lock(&s->lock);
 	keep = !s->ended;
 	if (keep) {
-		*b = (struct store_kept){.next = s->kept[i]};
+		*b = (struct store_kept){.next = s->kept[i], .bytes = bytes};
 		s->kept[i] = b;
+		s->kept_bytes += bytes;
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (keep)
 		return;
-	munmap(p, STORE_LEAST << i);
-	s->charge(s->charge_ctx, -(int64_t)(STORE_LEAST << i));
+	munmap(p, bytes);
+	s->charge(s->charge_ctx, -(int64_t)bytes);
 }
 
 void store_trim(struct store *s, unsigned int looks)
 {
 	struct store_kept **at, *b, *old[STORE_CLASSES] = {NULL};
+	uint64_t bytes;
 	unsigned int i;
 
 	pthread_mutex_lock(&s->lock);
@@ -124,7 +136,9 @@ void store_trim(struct store *s, unsigned int looks)
 	for (i = 0; i < STORE_CLASSES; i++) {
 		while ((b = old[i])) {
 			old[i] = b->next;
-			unmap_block(s, b, STORE_LEAST << i);
+			bytes = b->bytes;
+			unmap_block(s, b, bytes);
+			atomic_fetch_sub(&s->kept_bytes, bytes);
 		}
 	}
 }

@@ -8,13 +8,14 @@
 #define QCU_STORE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "qcu-device/backend/backend.h"
 
-#define STORE_LEAST   4096ull /* the smallest block, */
-#define STORE_CLASSES 15u     /* each class of blocks is twice as large as the one before */
+#define STORE_LEAST   4096ull /* blocks are multiples of it, */
+#define STORE_CLASSES 15u     /* and those of a class at most twice as large as of the one before */
 _Static_assert(STORE_LEAST << (STORE_CLASSES - 1) == BE_PIECE, "the largest block");
 
 struct store {
@@ -26,8 +27,10 @@ struct store {
 	void *charge_ctx;
 	pthread_mutex_t lock; /* protects what follows */
 	bool ended;
+	_Atomic uint64_t kept_bytes; /* may be read without the lock */
 	struct store_kept {
 		struct store_kept *next;
+		uint64_t bytes;
 		unsigned int looks; /* how often store_trim() has seen it unused */
 	} * kept[STORE_CLASSES];
 };

@@ -195,18 +195,22 @@ static void read_claims(unsigned int vm, uint64_t now)
 
 	for (s = 1; s < TURNS_SESSIONS; s++) {
 		const struct turns_memory *m = &c->reports[s].memory;
+		/* These come before what was written earlier. */
+		uint32_t ask = atomic_load(&m->ask), number = atomic_load(&m->number);
 		struct room_claim claim = {
 			.live = atomic_load_explicit(&c->reports[s].live, memory_order_relaxed),
-			/* The number comes before what was written earlier. */
-			.ask = atomic_load(&m->ask) & ~TURNS_GRANTED,
-			.number = atomic_load(&m->number),
+			.ask = ask & ~TURNS_BACK,
+			.back = ask & TURNS_BACK,
+			.number = number,
 			.held = atomic_load(&m->held),
 			.fixed = atomic_load(&m->fixed),
 			.away = atomic_load(&m->away),
+			.kept = atomic_load(&m->kept),
 			.need = atomic_load(&m->need),
 			.left = atomic_load(&m->left),
 			.worked_ns = atomic_load(&m->worked_ns),
 			.told = atomic_load(&c->orders->room[s].number),
+			.told_store = atomic_load(&c->orders->room[s].store),
 		};
 
 		room_claim(&broker.room, now, vm, s, &claim);
@@ -223,6 +227,7 @@ static void write_answers(unsigned int vm)
 		const struct room_program *p = &broker.room.vm[vm].program[s];
 		struct turns_room *to = &o->room[s];
 
+		atomic_store(&to->store, p->live ? p->store : 0);
 		if (p->live && p->ordered && atomic_load(&to->number) != p->number) {
 			atomic_store(&to->bytes, p->bytes);
 			atomic_store(&to->number, p->number);
@@ -262,6 +267,7 @@ static void tell_memory(void)
 			continue;
 		atomic_store(&broker.c[i].orders->most, room_most(&broker.room, i));
 		atomic_store(&broker.c[i].orders->memory, broker.room.memory);
+		atomic_store(&broker.c[i].orders->stores, room_stores(&broker.room));
 	}
 }
 
@@ -405,10 +411,12 @@ static void tell_refusal(int sock, const struct turns_hello *h)
 
 static bool add_to_room(unsigned int vm, int sock, const struct turns_hello *h)
 {
-	if (room_add(&broker.room, vm, h->moves, h->resident, h->memory))
-		return true;
-	tell_refusal(sock, h);
-	return false;
+	if (!room_add(&broker.room, vm, h->moves, h->resident, h->memory)) {
+		tell_refusal(sock, h);
+		return false;
+	}
+	room_bound(&broker.room, vm, h->swap, h->stores);
+	return true;
 }
 
 /* The new connection becomes a VM. False: it may not. */

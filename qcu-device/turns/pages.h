@@ -40,12 +40,14 @@ struct turns_orders {
 	 */
 	_Atomic uint64_t memory;
 	_Atomic uint64_t most;	 /* what one program may have of it; 0: not known */
+	_Atomic uint64_t stores; /* what the stores of all VMs may have; 0: no bound */
 	_Atomic uint32_t leaves; /* raised with each order to leave; a futex */
 	struct turns_room {
 		/* The number of the last request that was answered, and TURNS_GRANTED; a futex. */
 		_Atomic uint32_t answer;
 		_Atomic uint32_t number; /* of the last order to leave */
 		_Atomic uint64_t bytes;	 /* that should leave */
+		_Atomic uint64_t store;	 /* as in struct room_program; for the next broker */
 	} room[TURNS_SESSIONS];
 };
 
@@ -59,7 +61,8 @@ struct turns_progress {
 	_Atomic uint32_t begun, done;
 };
 
-#define TURNS_GRANTED 0x80000000u
+#define TURNS_GRANTED 0x80000000u /* of an answer */
+#define TURNS_BACK    0x80000000u /* of a request: what it needs has left before */
 
 /* Memory of a session. Bytes, if nothing else is said. */
 struct turns_memory {
@@ -69,8 +72,9 @@ struct turns_memory {
 	_Atomic uint64_t need;	    /* it waits for so much more */
 	_Atomic uint64_t worked_ns; /* when its last command came, by CLOCK_MONOTONIC */
 	_Atomic uint64_t left;	    /* by the order `number` so far */
-	_Atomic uint32_t ask;	    /* number of the request, without TURNS_GRANTED */
+	_Atomic uint32_t ask;	    /* number of the request, and perhaps TURNS_BACK */
 	_Atomic uint32_t number;    /* the order that has been carried out */
+	_Atomic uint64_t kept;	    /* of the host: what the store has and does not use */
 };
 
 /* One page for each session and GPU. */
@@ -111,7 +115,7 @@ static inline struct turns_report *turns_report(const struct turns_view *v, unsi
  * that says why.
  */
 #define TURNS_MAGIC   0x71637531u
-#define TURNS_VERSION 3u
+#define TURNS_VERSION 4u
 #define TURNS_WHY     256u
 #define TURNS_NAME    64u
 
@@ -124,6 +128,8 @@ struct turns_hello {
 	uint32_t rsvd;
 	uint64_t resident;     /* bytes that it always may have on the GPU */
 	uint64_t memory;       /* bytes of the GPU; 0: not known */
+	uint64_t swap;	       /* bytes that its stores may have; 0: not known */
+	uint64_t stores;       /* bytes that the stores of all VMs may have; 0: no bound */
 	char name[TURNS_NAME]; /* of the VM, NUL at its end */
 };
 

@@ -65,9 +65,51 @@ uint64_t room_most(const struct room *r, unsigned int vm)
 	return r->memory ? r->memory - count_guaranteed(r) + r->vm[vm].resident : 0;
 }
 
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 static uint64_t bounded(uint64_t bytes)
 {
-	return bytes < ROOM_BYTES_MAX ? bytes : ROOM_BYTES_MAX;
+	return smaller(bytes, ROOM_BYTES_MAX);
+}
+
+void room_bound(struct room *r, unsigned int vm, uint64_t swap, uint64_t stores)
+{
+	r->vm[vm].swap = bounded(swap);
+	r->vm[vm].stores = bounded(stores);
+}
+
+uint64_t room_stores(const struct room *r)
+{
+	uint64_t least = UINT64_MAX;
+	unsigned int i;
+
+	for (i = 0; i < r->top; i++)
+		if (r->vm[i].stores)
+			least = smaller(least, r->vm[i].stores);
+	return least == UINT64_MAX ? 0 : least;
+}
+
+/* What has left by orders, and is not back. */
+static uint64_t count_known_away(const struct room_program *p)
+{
+	return smaller(p->claim.away, p->store);
+}
+
+/* How much of what it needs has left before. */
+static uint64_t count_returning(const struct room_program *p)
+{
+	return p->claim.back ? smaller(p->claim.need, count_known_away(p) - p->returning) : 0;
+}
+
+static void note_store(struct room_program *p)
+{
+	/* Nothing is on its way out. */
+	if (p->claim.number == p->number)
+		p->store = smaller(p->store, p->claim.away + p->claim.kept);
+	p->returning = smaller(p->returning, count_known_away(p));
 }
 
 void room_claim(struct room *r, uint64_t now_ns, unsigned int vm, unsigned int program,
@@ -87,11 +129,14 @@ void room_claim(struct room *r, uint64_t now_ns, unsigned int vm, unsigned int p
 	p->claim.fixed = bounded(c->fixed);
 	p->claim.away = bounded(c->away);
 	p->claim.need = bounded(c->need);
+	p->claim.kept = bounded(c->kept);
 	if (!was_live) {
 		p->answer = p->ask = 0;
 		p->number = c->told;
+		p->store = bounded(c->told_store);
 		p->since_ns = r->now_ns;
 	}
+	note_store(p);
 	if (!c->need || c->ask != p->ask)
 		p->granted = 0;
 	if (c->need && c->ask != p->answer && (!p->asks || c->ask != p->ask)) {
@@ -104,6 +149,10 @@ void room_claim(struct room *r, uint64_t now_ns, unsigned int vm, unsigned int p
 		if (!p->asked_ns || r->now_ns - p->asked_ns > ROOM_AGE)
 			p->asked_ns = r->now_ns;
 		p->came = false;
+		/* It has no room for what it asks for, whatever was granted before. */
+		if (c->back)
+			p->returning =
+				count_known_away(p) - smaller(p->claim.need, count_known_away(p));
 	}
 	if (!c->need)
 		p->asks = false;
@@ -256,17 +305,136 @@ static unsigned int rank_of(const struct room *r, const struct room_program *p,
 	return r->now_ns - p->since_ns > quantum;
 }
 
+/* ---- the bound of all stores ---- */
+
+static uint64_t count_part(const struct room *r)
+{
+	return r->memory ? ROOM_PART_SOFT : ROOM_PART;
+}
+
 /*
- * Orders the best program to let memory leave for this request. *later: some other one could, but
- * not yet. Returns how much was ordered.
+ * What has left must come back, whatever others do. It does after others have left for it, so both
+ * are in the stores for a while. So new memory lets half of the bound be filled, and so much is
+ * free for what comes back. A program may have half of the bound away, or it would not come back.
  */
+static uint64_t count_half(const struct room *r)
+{
+	uint64_t all = room_stores(r), parts = 2 * count_part(r);
+
+	return all > parts ? (all - parts) / 2 : 0;
+}
+
+/* Of a VM no more counts than its own bound, whatever it claims. */
+static uint64_t count_vm_store(const struct room_vm *v, bool away)
+{
+	uint64_t sum = 0;
+	unsigned int k;
+
+	for (k = 0; k < ROOM_PROGRAMS; k++) {
+		const struct room_program *p = &v->program[k];
+
+		if (p->live)
+			sum += away ? count_known_away(p) - p->returning : p->store;
+	}
+	return v->swap ? smaller(sum, v->swap) : sum;
+}
+
+/* Could all that is away come back, if there were so much new memory as well? */
+static bool fits(const struct room *r, uint64_t new)
+{
+	uint64_t sum = new;
+	unsigned int i;
+
+	for (i = 0; i < r->top; i++)
+		sum += count_vm_store(&r->vm[i], true);
+	return !room_stores(r) || sum <= count_half(r) + count_free(r);
+}
+
+/* For a moment it looks so while programs say one number after the other. */
+static bool is_over(const struct room *r)
+{
+	return r->over_ns && r->now_ns - r->over_ns > ROOM_SLOW;
+}
+
+/* How much more may leave, for all. */
+static uint64_t count_store_left(const struct room *r)
+{
+	uint64_t all = room_stores(r), used = count_part(r);
+	unsigned int i;
+
+	for (i = 0; i < r->top; i++)
+		used += count_vm_store(&r->vm[i], false);
+	return all > used ? all - used : 0;
+}
+
+/* Of what has been granted, or lies in a store, something may be free in a moment. */
+static bool is_settling(const struct room *r, const struct room_program *asker)
+{
+	unsigned int i, k;
+
+	for (i = 0; i < r->top; i++)
+		for (k = 0; k < ROOM_PROGRAMS; k++) {
+			const struct room_program *p = &r->vm[i].program[k];
+
+			if (!p->live || p == asker)
+				continue;
+			if ((p->granted && r->now_ns - p->since_ns < ROOM_SLOW) ||
+			    (p->store > p->claim.away && r->now_ns - asker->asked_ns < ROOM_SLOW))
+				return true;
+		}
+	return false;
+}
+
+static bool is_any_ordered(const struct room *r)
+{
+	unsigned int i, k;
+
+	for (i = 0; i < r->top; i++)
+		for (k = 0; k < ROOM_PROGRAMS; k++) {
+			const struct room_program *p = &r->vm[i].program[k];
+
+			if (p->live && (p->ordered || is_awaited(r, p)))
+				return true;
+		}
+	return false;
+}
+
+/* ---- requests ---- */
+
+/* later: some program could give, but not yet; full: it could, if the bound were higher. */
+struct room_search {
+	bool later, full;
+	bool exceed; /* the bound of all stores */
+};
+
+/* For how much more of this program there is store. */
+static uint64_t count_storable(const struct room *r, unsigned int vm, const struct room_program *p,
+			       uint64_t left, struct room_search *s)
+{
+	const struct room_vm *v = &r->vm[vm];
+	uint64_t n = UINT64_MAX, used, half = count_half(r);
+
+	if (!room_stores(r))
+		return n;
+	if (v->swap) {
+		used = count_vm_store(v, false);
+		n = v->swap - used;
+	}
+	if (s->exceed || !n)
+		return n;
+	n = smaller(n, smaller(left, half > p->store ? half - p->store : 0));
+	s->full |= !n;
+	return n;
+}
+
+/* Orders the best program to let memory leave for this request. Returns how much was ordered. */
 static uint64_t order_best(struct room *r, unsigned int vm, unsigned int program, uint64_t lack,
-			   bool *later)
+			   struct room_search *s)
 {
 	const struct room_program *asker = &r->vm[vm].program[program];
+	uint64_t best_n = 0, n, left = count_store_left(r);
 	struct room_program *best = NULL;
 	unsigned int i, k, rank, best_rank = 0;
-	uint64_t best_n = 0, n;
 
 	for (i = 0; i < r->top; i++) {
 		for (k = 0; k < ROOM_PROGRAMS; k++) {
@@ -274,11 +442,13 @@ static uint64_t order_best(struct room *r, unsigned int vm, unsigned int program
 
 			n = p == asker ? 0 : count_giveable(r, i, k, vm);
 			/* It gives to another one now, and may give more after that. */
-			*later |= p != asker && p->live && (p->ordered || is_awaited(r, p));
+			s->later |= p != asker && p->live && (p->ordered || is_awaited(r, p));
+			if (n)
+				n = smaller(n, count_storable(r, i, p, left, s));
 			if (!n)
 				continue;
 			rank = rank_of(r, p, asker);
-			*later |= !rank;
+			s->later |= !rank;
 			if (rank > best_rank || (rank && rank == best_rank &&
 						 (rank == 2 ? idle_for(r, p) > idle_for(r, best)
 							    : p->since_ns < best->since_ns))) {
@@ -296,7 +466,17 @@ static uint64_t order_best(struct room *r, unsigned int vm, unsigned int program
 	best->for_vm = vm;
 	best->for_program = program;
 	best->number++;
+	best->store = bounded(best->store + best->bytes + count_part(r));
 	return best->bytes;
+}
+
+static void order_all(struct room *r, unsigned int vm, unsigned int program, uint64_t lack,
+		      struct room_search *s)
+{
+	uint64_t n;
+
+	while (lack && (n = order_best(r, vm, program, lack, s)))
+		lack -= n;
 }
 
 static void answer(struct room *r, struct room_program *p, bool yes)
@@ -305,26 +485,45 @@ static void answer(struct room *r, struct room_program *p, bool yes)
 	p->answer = p->ask;
 	p->yes = yes;
 	p->granted = yes && r->memory ? p->claim.need : 0;
-	if (yes)
+	if (yes) {
+		p->returning += count_returning(p);
 		p->since_ns = r->now_ns;
+	}
 }
 
 static void look_at_request(struct room *r, unsigned int vm, unsigned int program)
 {
 	struct room_program *p = &r->vm[vm].program[program];
 	uint64_t need = p->claim.need, ordered = count_ordered(r, vm, program);
-	uint64_t has = r->memory ? count_free(r) : 0, n;
-	bool later = false;
+	uint64_t has = r->memory ? count_free(r) : 0, new = need - count_returning(p);
+	bool grows = !new || fits(r, r->promised + new);
+	struct room_search s = {false};
 
-	if (r->memory ? need <= has : p->came && !ordered) {
+	/* Others leave bit by bit. Who needs much would never have it. */
+	if (room_stores(r))
+		has -= smaller(has, r->older);
+	if (r->memory ? grows && need <= has : p->came && !ordered) {
 		answer(r, p, true);
 		return;
 	}
 	has += ordered;
-	while (has < need && (n = order_best(r, vm, program, need - has, &later)))
-		has += n;
-	if (!later && !count_ordered(r, vm, program))
+	if (grows && has < need)
+		order_all(r, vm, program, need - has, &s);
+	/* Only if the bound has become lower, or claims are lies. But what has left comes back. */
+	if (s.full && !new &&is_over(r) && !is_any_ordered(r)) {
+		s.exceed = true;
+		order_all(r, vm, program, need - has, &s);
+	}
+	if (!grows || s.full)
+		s.later |= is_settling(r, p);
+	if (!s.later && !count_ordered(r, vm, program)) {
 		answer(r, p, false);
+		return;
+	}
+	if (grows) {
+		r->promised += new;
+		r->older += need;
+	}
 }
 
 void room_look(struct room *r, uint64_t now_ns)
@@ -334,6 +533,11 @@ void room_look(struct room *r, uint64_t now_ns)
 
 	r->now_ns = r->looked_ns = now_ns;
 	r->waits = false;
+	r->promised = r->older = 0;
+	if (fits(r, 0))
+		r->over_ns = 0;
+	else if (!r->over_ns)
+		r->over_ns = now_ns;
 	for (i = 0; i < r->top; i++)
 		for (k = 0; k < ROOM_PROGRAMS; k++) {
 			struct room_program *p = &r->vm[i].program[k];

@@ -38,12 +38,18 @@
 #define ROOM_RATE      50000000000ull /* bytes a second, before anything has moved */
 #define ROOM_RATE_MIN  100000000ull
 #define ROOM_BYTES_MAX (1ull << 50) /* no claim counts as more */
+/* Memory leaves in parts. More of it may leave than was ordered, but by less than a part. */
+#define ROOM_PART      (1ull << 30)
+#define ROOM_PART_SOFT (2ull << 20) /* of the software GPU */
 
 struct room_claim {
 	bool live;
-	uint64_t held, fixed, away, need, left, worked_ns;
+	uint64_t held, fixed, away, kept, need, left, worked_ns;
 	uint32_t ask, number; /* of the last request, and of the last order that was carried out */
-	uint32_t told;	      /* not a claim: of the last order that the broker has passed on */
+	bool back;	      /* what it needs has left before */
+	/* Not claims: the last order that the broker has passed on, and room_program.store then. */
+	uint32_t told;
+	uint64_t told_store;
 };
 
 struct room_program {
@@ -60,6 +66,11 @@ struct room_program {
 	uint64_t gave_ns;   /* when memory of it left last */
 	bool silent;	    /* because it did not answer */
 	bool came;	    /* something has left for its request */
+	/*
+	 * What its store may have. It grows with orders only; when they have been carried out it
+	 * shrinks to what the program claims. returning: there is room for so much of what is away.
+	 */
+	uint64_t store, returning;
 	/* An order that has not been carried out, for the request of a program. */
 	bool ordered;
 	uint64_t bytes, ordered_ns;
@@ -74,6 +85,8 @@ struct room_vm {
 	bool moves;	   /* its memory can leave */
 	uint64_t resident; /* bytes that it is guaranteed */
 	uint64_t memory;   /* of the GPU, as the VM has found it; 0: not known */
+	uint64_t swap;	   /* what its stores may have; 0: not known */
+	uint64_t stores;   /* what it says that all VMs' stores may have; 0: no bound */
 	struct room_program program[ROOM_PROGRAMS];
 };
 
@@ -81,7 +94,10 @@ struct room {
 	uint64_t memory; /* of the GPU; 0: programs ask only when it is full */
 	uint64_t rate;	 /* bytes a second that have left */
 	uint64_t now_ns, looked_ns;
-	bool waits; /* a request or an order is open */
+	bool waits;	   /* a request or an order is open */
+	uint64_t promised; /* new memory for which others leave now */
+	uint64_t older;	   /* bytes that older requests wait for */
+	uint64_t over_ns;  /* since when more is away than can come back; 0: it is not */
 	struct room_vm vm[TURNS_VMS];
 	unsigned int top;
 };
@@ -95,6 +111,10 @@ bool room_add(struct room *r, unsigned int vm, bool moves, uint64_t resident, ui
 /* What can still be guaranteed of the GPU's memory, which is *all; both 0 if that is not known. */
 uint64_t room_left(const struct room *r, uint64_t memory, uint64_t *all);
 void room_remove(struct room *r, unsigned int vm);
+/* What the stores of this VM may have, and what it says that all VMs' stores may have; or 0. */
+void room_bound(struct room *r, unsigned int vm, uint64_t swap, uint64_t stores);
+/* What the stores of all VMs may have: the least that one says. 0: no bound. */
+uint64_t room_stores(const struct room *r);
 /* How much of the memory one program of this VM may have at most. */
 uint64_t room_most(const struct room *r, unsigned int vm);
 /* What a program claims now. Called for each before room_look(). */

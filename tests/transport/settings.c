@@ -10,6 +10,7 @@
  * - QCU_LOOPBACK_SHARE: a folder with the socket of a qcu-share for the GPU "soft". The program is
  * a VM of its own there, with the weight QCU_LOOPBACK_WEIGHT, at most QCU_LOOPBACK_MAX percent, and
  *   interactive with QCU_LOOPBACK_INTERACTIVE. QCU_LOOPBACK_RESIDENT: as --resident, in MiB.
+ *   QCU_LOOPBACK_SWAP_ALL: as --swap-all, in MiB.
  *   QCU_LOOPBACK_MEMORY: the GPU's memory, in MiB, as the broker hears of it.
  * - QCU_LOOPBACK_NVML: full or none, as qcu-device's --nvml.
  * - QCU_TRACE: one line per command on stderr.
@@ -20,6 +21,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "qcu-device/base/limits.h"
 #include "qcu-device/memory/shares.h"
 #include "qcu-device/turns/keeper.h"
 #include "tests/transport/settings.h"
@@ -106,6 +108,8 @@ void loopback_share(struct mir_config *cfg)
 		.interactive = share_number("QCU_LOOPBACK_INTERACTIVE", 0),
 		.moves = cfg->options.movable,
 		.resident = (uint64_t)share_number("QCU_LOOPBACK_RESIDENT", 0) << 20,
+		.swap = cfg->limits ? cfg->limits->session[LIMIT_SWAP] : 0,
+		.stores = (uint64_t)share_number("QCU_LOOPBACK_SWAP_ALL", 0) << 20,
 	};
 	struct keeper k;
 

@@ -92,6 +92,13 @@ bool mir_swap_resident(void *mirror, unsigned int device, int64_t bytes)
 	return false;
 }
 
+/* With a bound for all stores, what one does not use is free for others. */
+static bool must_trim(const struct swap_gpu *g)
+{
+	return atomic_load(&mir_turn_orders(turn_of(g))->stores) &&
+	       atomic_load(&g->m->swap->store.kept_bytes);
+}
+
 /* The caller holds g->tell. */
 static void tell_claims(struct swap_gpu *g, uint64_t granted)
 {
@@ -99,6 +106,7 @@ static void tell_claims(struct swap_gpu *g, uint64_t granted)
 	uint64_t away = count_away(g);
 
 	atomic_store(&g->granted, granted);
+	atomic_store(&t->kept, atomic_load(&g->m->swap->store.kept_bytes));
 	atomic_store(&t->away, away);
 	atomic_store(&t->held, is_ledger(g) ? granted : count_held(g));
 	atomic_store(&g->m->counts->n[COUNT_AWAY], away);
@@ -114,6 +122,8 @@ void mir_swap_tell(struct swap_gpu *g)
 	atomic_store(&g->told, count_taken(g));
 	tell_claims(g, atomic_load(&g->asking) ? atomic_load(&g->granted) : count_held(g));
 	pthread_mutex_unlock(&g->tell);
+	if (must_trim(g))
+		mir_swap_wake(g);
 }
 
 void mir_swap_tell_change(struct swap_gpu *g)
@@ -195,7 +205,7 @@ static uint32_t wait_for_answer(struct swap_gpu *g, uint32_t number, uint64_t un
 	}
 }
 
-bool mir_swap_ask(struct swap_gpu *g, uint64_t bytes, uint64_t until_ns)
+bool mir_swap_ask(struct swap_gpu *g, uint64_t bytes, bool back, uint64_t until_ns)
 {
 	struct turns_memory *t;
 	uint32_t number;
@@ -219,7 +229,7 @@ bool mir_swap_ask(struct swap_gpu *g, uint64_t bytes, uint64_t until_ns)
 	if (!number)
 		number = 1;
 	atomic_store(&t->need, bytes);
-	atomic_store(&t->ask, number);
+	atomic_store(&t->ask, number | (back ? TURNS_BACK : 0));
 	room = wait_for_answer(g, number, until_ns) & TURNS_GRANTED;
 	if (room) {
 		pthread_mutex_lock(&g->tell);
@@ -272,8 +282,15 @@ void mir_swap_sleep(struct swap_gpu *g)
 	const _Atomic uint32_t *word = &mir_turn_orders(turn_of(g))->leaves;
 	uint32_t is = atomic_load(word), number;
 
-	if (!mir_swap_order(g, &number))
+	if (!mir_swap_order(g, &number) && !must_trim(g))
 		sleep_on_word(word, is, &idle);
+}
+
+void mir_swap_trim(struct swap_gpu *g, unsigned int looks)
+{
+	store_trim(&g->m->swap->store, must_trim(g) ? 0 : looks);
+	if (atomic_load(&g->m->swap->store.kept_bytes) != atomic_load(&claims_of(g)->kept))
+		mir_swap_tell(g);
 }
 
 void mir_swap_wake(struct swap_gpu *g)

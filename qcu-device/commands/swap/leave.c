@@ -144,7 +144,7 @@ void *mir_swap_serve(void *arg)
 			continue;
 		}
 		mir_swap_sleep(g);
-		store_trim(&g->m->swap->store, TRIM);
+		mir_swap_trim(g, TRIM);
 	}
 	return NULL;
 }

@@ -204,7 +204,7 @@ static void wait_until_open(struct mirror *m)
 }
 
 /* Asks for the room that is missing. False: it cannot be had, or not in time. */
-static bool wait_for_room(struct mirror *m, struct swap_wait *w, uint64_t longest_ns)
+static bool wait_for_room(struct mirror *m, struct swap_wait *w, bool back, uint64_t longest_ns)
 {
 	uint64_t began = spin_clock();
 	bool room;
@@ -214,7 +214,7 @@ static bool wait_for_room(struct mirror *m, struct swap_wait *w, uint64_t longes
 	if (!w->asking)
 		atomic_fetch_add(&m->swap->gpu[w->device].asking, 1);
 	w->asking = true;
-	room = mir_swap_ask(&m->swap->gpu[w->device], w->need, w->since_ns + longest_ns);
+	room = mir_swap_ask(&m->swap->gpu[w->device], w->need, back, w->since_ns + longest_ns);
 	w->tries += room;
 	count_add(m->counts, COUNT_ROOM_US, (spin_clock() - began) / 1000);
 	return room;
@@ -230,7 +230,7 @@ int mir_swap_wait(struct call *c, struct swap_wait *w)
 		wait_until_open(m);
 		return QCU_ERR_Success;
 	}
-	if (wait_for_room(m, w, BACK_NS))
+	if (wait_for_room(m, w, true, BACK_NS))
 		return QCU_ERR_Success;
 	if (spin_clock() - w->since_ns < BACK_NS && !atomic_load(&m->swap->stop)) {
 		nanosleep(&pause, NULL);
@@ -290,7 +290,7 @@ bool mir_swap_make_room(struct call *c, struct swap_wait *w)
 	/* What was granted and is still there was not enough: sizes are rounded up. */
 	if (w->tries)
 		w->need += mir_swap_unused(&m->swap->gpu[device]);
-	return wait_for_room(m, w, ALLOC_NS);
+	return wait_for_room(m, w, false, ALLOC_NS);
 }
 
 void mir_swap_done(struct call *c, struct swap_wait *w)

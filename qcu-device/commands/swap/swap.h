@@ -101,8 +101,8 @@ void mir_swap_tell_change(struct swap_gpu *g);
 /* Is so much more granted, or need it not be? */
 bool mir_swap_fits(struct swap_gpu *g, uint64_t bytes);
 /* Asks the broker for so much room, and waits for the answer. False: there is none. What is granted
- * already is not asked for. */
-bool mir_swap_ask(struct swap_gpu *g, uint64_t bytes, uint64_t until_ns);
+ * already is not asked for. back: for memory that has left. */
+bool mir_swap_ask(struct swap_gpu *g, uint64_t bytes, bool back, uint64_t until_ns);
 /* The session is new: earlier orders were for another one. */
 void mir_swap_skip(struct swap_gpu *g);
 /* The broker's order to leave; 0: there is none that has not been carried out. */
@@ -118,5 +118,8 @@ void mir_swap_tell_fixed(struct swap_gpu *g, bool full);
 /* Waits until the broker orders something, but not for long; and ends that. */
 void mir_swap_sleep(struct swap_gpu *g);
 void mir_swap_wake(struct swap_gpu *g);
+/* Unmaps what the store has kept for so many calls; all of it if there is a bound for all stores.
+ */
+void mir_swap_trim(struct swap_gpu *g, unsigned int looks);
 
 #endif

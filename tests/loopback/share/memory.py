@@ -128,6 +128,44 @@ def full():
     expect('allocations of the first one failed', not a.end())
 
 
+def stores():
+    """A bound for the stores of all VMs: its sum is kept, who finds no room hears of it at an allocation, what has left
+    comes back, and programs that are killed leave nothing behind."""
+    rng = random.Random(seed)
+    bound = 44  # 20 MiB for new memory
+    broker()
+    raw = Raw(stores=bound << 20)  # the least that one says counts
+    a, b, c = (Program(mib, pause=20000, swap_all=bound + 20) for mib in (40, 30, 30))
+    first = [p.numbers()[0] for p in (a, b, c)]
+
+    def all_go_on(steps):
+        time.sleep(0.1)
+        expect('the stores have more than they may', total('away_mib') <= bound)
+        for p in a, b, c:
+            expect(f'a program ended: {p.text()}', p.process.poll() is None)
+        return all(p.numbers()[0] > n + steps for p, n in zip((a, b, c), first))
+
+    until('all go on', lambda: all_go_on(20))
+    for _ in range(int(os.environ.get('QCU_MEMORY_KILLS', 2))):
+        c.process.send_signal(signal.SIGKILL)
+        c.process.wait()
+        c = Program(30, pause=20000)
+        first = [p.numbers()[0] for p in (a, b, c)]
+        steps = rng.randrange(1, 10)
+        until('all go on again', lambda: all_go_on(steps))
+    expect('no allocation failed', a.end() + b.end() + c.end())
+    until('nothing is away', lambda: not total('away_mib') + total('held_mib'))
+    # Half of what is not for parts is for new memory, and the rest of the GPU.
+    a = Program(40, pause=10**7)
+    a.reaches(8)
+    b = Program(48, steps=10)
+    expect('more than 20 MiB have left', b.wait() > 0)
+    b = Program(40, steps=10)
+    expect('16 MiB cannot leave', not b.wait())
+    a.end()
+    raw.close()
+
+
 def guaranteed():
     """What a VM is guaranteed stays on the GPU, however idle it is, and guarantees fit into the GPU."""
     broker()
@@ -256,4 +294,4 @@ def odd():
     expect('a program failed', all(p.wait(LIMIT) == 0 for p in both))
 
 
-run(turns, idle, odd, full, guaranteed, real, killed, moving, forged, steps)
+run(turns, idle, odd, full, stores, guaranteed, real, killed, moving, forged, steps)

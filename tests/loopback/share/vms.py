@@ -56,8 +56,9 @@ def memory_file(size, seals=True):
 class Raw:
     """A VM that says to the broker what it likes."""
 
-    def __init__(self, orders=GPUS * PAGE, reports=GPUS * SESSIONS * PAGE, seals=True, magic=0x71637531, version=3,
-                 gpu=0, weight=100, maximum=0, interactive=0, moves=0, resident=0, memory=0, name=b'raw', files=3, size=None):
+    def __init__(self, orders=GPUS * PAGE, reports=GPUS * SESSIONS * PAGE, seals=True, magic=0x71637531, version=4,
+                 gpu=0, weight=100, maximum=0, interactive=0, moves=0, resident=0, memory=0, swap=0, stores=0, name=b'raw', files=3,
+                 size=None):
         self.files = [memory_file(orders, seals), memory_file(reports, seals),
                       os.eventfd(0, os.EFD_NONBLOCK) if hasattr(os, 'eventfd') else os.pipe()[0]]
         self.files.append(os.dup(self.files[2]))
@@ -69,8 +70,8 @@ class Raw:
             except BlockingIOError:  # as many wait as can
                 time.sleep(0.001)
         self.socket.settimeout(LIMIT)
-        hello = struct.pack('<8I2Q64s', magic, version, gpu, weight, maximum, interactive, moves, 0, resident,
-                            memory, name)
+        hello = struct.pack('<8I4Q64s', magic, version, gpu, weight, maximum, interactive, moves, 0, resident,
+                            memory, swap, stores, name)
         socket.send_fds(self.socket, [hello if size is None else hello[:size]], self.files[:files])
 
     def refused(self):

@@ -29,6 +29,7 @@ static void look(void)
 
 	for (i = 0; i < r.top; i++) {
 		claim[i].told = program(i)->number;
+		claim[i].told_store = program(i)->store;
 		room_claim(&r, now, i, S, &claim[i]);
 	}
 	room_look(&r, now);
@@ -50,8 +51,15 @@ static void begin(uint64_t memory, unsigned int vms, uint64_t held)
 static void ask(unsigned int vm, uint64_t need)
 {
 	claim[vm].need = need;
+	claim[vm].back = false;
 	claim[vm].ask = program(vm)->answer + 1;
 	claim[vm].worked_ns = now;
+}
+
+static void ask_back(unsigned int vm)
+{
+	ask(vm, claim[vm].away);
+	claim[vm].back = true;
 }
 
 /* The program does what it has been told. */
@@ -76,6 +84,13 @@ static void take(unsigned int vm)
 	assert_true(answered(vm) && program(vm)->yes);
 	claim[vm].held += claim[vm].need;
 	claim[vm].need = 0;
+}
+
+/* What was away is on the GPU again. */
+static void take_back(unsigned int vm)
+{
+	take(vm);
+	claim[vm].away = 0;
 }
 
 static void wait_ms(uint64_t ms)
@@ -314,6 +329,247 @@ static void test_no_effect(void **state)
 	assert_true(program(2)->ordered && !program(1)->ordered);
 }
 
+static uint64_t count_stores(void)
+{
+	uint64_t sum = 0;
+	unsigned int i;
+
+	for (i = 0; i < r.top; i++)
+		sum += program(i)->live ? program(i)->store : 0;
+	return sum;
+}
+
+/* New memory lets no more than half of the bound be filled; the other half is for what comes back.
+ */
+static void test_stores(void **state)
+{
+	(void)state;
+	begin(100 * MIB, 2, 50 * MIB);
+	room_bound(&r, 0, 0, 104 * MIB);
+	room_bound(&r, 1, 0, 44 * MIB); /* the least counts: 20 and 20, and two parts */
+	assert_int_equal(room_stores(&r), 44 * MIB);
+	wait_ms(1000);
+	ask(0, 20 * MIB + 1);
+	look();
+	assert_true(answered(0) && !program(0)->yes && !program(1)->ordered);
+	/* It is refused whatever the program says about it. */
+	ask(0, 20 * MIB + 1);
+	claim[0].back = true;
+	claim[0].away = UINT64_MAX;
+	look();
+	assert_true(answered(0) && !program(0)->yes && !program(1)->ordered);
+	claim[0].away = 0;
+	ask(0, 20 * MIB);
+	look();
+	assert_int_equal(program(1)->bytes, 20 * MIB);
+	assert_int_equal(count_stores(), 20 * MIB + ROOM_PART_SOFT);
+	leave(1);
+	wait_ms(1);
+	take(0);
+	wait_ms(1000);
+	assert_int_equal(count_stores(), 20 * MIB);
+	/* Now not a byte more, until it is free again. */
+	ask(0, 1);
+	look();
+	assert_true(answered(0) && !program(0)->yes);
+	/* What is away comes back. While it is on its way, nothing else grows for it. */
+	ask_back(1);
+	look();
+	assert_int_equal(program(0)->bytes, 20 * MIB);
+	leave(0);
+	ask(0, 1);
+	wait_ms(1);
+	assert_true(answered(1) && program(1)->yes && answered(0) && !program(0)->yes);
+	claim[0].need = 0;
+	take_back(1);
+	wait_ms(1);
+	assert_int_equal(count_stores(), 20 * MIB);
+}
+
+/* Room that is free is owed to what is away. */
+static void test_stores_owed(void **state)
+{
+	(void)state;
+	begin(100 * MIB, 3, 0);
+	room_bound(&r, 0, 0, 44 * MIB);
+	claim[0].held = 100 * MIB;
+	wait_ms(1000);
+	ask(1, 20 * MIB);
+	look();
+	leave(0);
+	wait_ms(1);
+	take(1);
+	claim[1].held -= 5 * MIB; /* it frees some */
+	look();
+	ask(2, 5 * MIB + 1);
+	look();
+	assert_true(answered(2) && !program(2)->yes);
+	ask(2, 5 * MIB);
+	look();
+	take(2);
+	look();
+	ask_back(0);
+	while (!answered(0)) {
+		wait_ms(1000);
+		if (program(1)->ordered && claim[1].number != program(1)->number)
+			leave(1);
+		if (program(2)->ordered && claim[2].number != program(2)->number)
+			leave(2);
+		assert_true(count_stores() <= 44 * MIB);
+	}
+	take_back(0);
+}
+
+/* What a store keeps after its memory is back counts, for a moment. */
+static void test_stores_kept(void **state)
+{
+	(void)state;
+	begin(100 * MIB, 2, 50 * MIB);
+	room_bound(&r, 0, 0, 44 * MIB);
+	wait_ms(1000);
+	ask(0, 20 * MIB);
+	look();
+	leave(1);
+	wait_ms(1);
+	take(0);
+	wait_ms(1000);
+	ask_back(1);
+	look();
+	leave(0);
+	wait_ms(1);
+	take_back(1);
+	claim[1].kept = 20 * MIB;
+	wait_ms(1000);
+	assert_int_equal(count_stores(), 40 * MIB);
+	ask_back(0);
+	look();
+	assert_false(program(1)->ordered || answered(0));
+	claim[1].kept = 0;
+	wait_ms(1);
+	assert_int_equal(program(1)->bytes, 20 * MIB);
+	leave(1);
+	wait_ms(1);
+	take_back(0);
+	/* A claim does not make it more. */
+	claim[1].kept = claim[1].away = UINT64_MAX;
+	look();
+	assert_int_equal(count_stores(), 20 * MIB);
+}
+
+/* A VM counts for no more than its own bound, and gets no order beyond it. */
+static void test_stores_vm(void **state)
+{
+	(void)state;
+	begin(100 * MIB, 3, 33 * MIB);
+	room_bound(&r, 0, 0, 44 * MIB);
+	room_bound(&r, 1, 8 * MIB, 0);
+	claim[2].fixed = claim[2].held;
+	wait_ms(1000);
+	ask(0, 21 * MIB);
+	look();
+	assert_int_equal(program(1)->bytes, 8 * MIB);
+	/* It says that this has left, and it has not: it counts, and others have the rest. */
+	claim[1].away = claim[1].left = 8 * MIB;
+	claim[1].number = program(1)->number;
+	wait_ms(1);
+	assert_true(answered(0) && !program(0)->yes);
+	claim[2].fixed = 0;
+	ask(0, 12 * MIB);
+	look();
+	assert_int_equal(program(2)->bytes, 11 * MIB);
+	leave(2);
+	wait_ms(1);
+	take(0);
+}
+
+/* Who was told that memory may leave is believed by the next broker. */
+static void test_stores_restart(void **state)
+{
+	uint64_t store;
+
+	(void)state;
+	begin(100 * MIB, 2, 50 * MIB);
+	room_bound(&r, 0, 0, 44 * MIB);
+	wait_ms(1000);
+	ask(0, 20 * MIB);
+	look();
+	store = program(1)->store;
+	claim[1].told = program(1)->number;
+	claim[0].need = 0;
+	begin(100 * MIB, 2, 40 * MIB);
+	room_bound(&r, 0, 0, 44 * MIB);
+	memset(program(1), 0, sizeof(*program(1)));
+	claim[1].told_store = store;
+	claim[1].told = 7;
+	claim[1].number = 6; /* the order is still under way */
+	room_claim(&r, now, 1, S, &claim[1]);
+	assert_int_equal(count_stores(), store);
+	claim[1].held -= 20 * MIB;
+	claim[1].away = 20 * MIB;
+	claim[1].number = 7;
+	look();
+	assert_int_equal(count_stores(), 20 * MIB);
+	ask_back(1);
+	look();
+	take_back(1);
+}
+
+/* If the bound becomes less than is away, all comes back, one at a time. */
+static void test_stores_less(void **state)
+{
+	(void)state;
+	begin(100 * MIB, 2, 50 * MIB);
+	room_bound(&r, 0, 0, 104 * MIB);
+	wait_ms(1000);
+	ask(0, 40 * MIB);
+	look();
+	leave(1);
+	wait_ms(1);
+	take(0);
+	room_bound(&r, 1, 0, 10 * MIB);
+	wait_ms(1000);
+	ask(0, 1);
+	look();
+	assert_true(answered(0) && !program(0)->yes);
+	ask_back(1);
+	look();
+	assert_false(program(0)->ordered);
+	wait_ms(ROOM_SLOW / MS + 1);
+	claim[1].ask++; /* it has been refused, and asks again */
+	look();
+	assert_int_equal(program(0)->bytes, 40 * MIB);
+	leave(0);
+	wait_ms(1);
+	take_back(1);
+}
+
+/* Where the size is not known, a request is for what is missing. */
+static void test_stores_real(void **state)
+{
+	(void)state;
+	begin(0, 2, 50ull << 30);
+	room_bound(&r, 0, 0, 42ull << 30);
+	wait_ms(1000);
+	ask(0, (20ull << 30) + 1);
+	look();
+	assert_true(answered(0) && !program(0)->yes);
+	ask(0, 20ull << 30);
+	look();
+	assert_true(program(1)->bytes == 20ull << 30);
+	leave(1);
+	claim[1].away += (1ull << 30) - 1; /* a part may be larger than what is missing */
+	wait_ms(1);
+	take(0);
+	wait_ms(1000);
+	assert_true(count_stores() == (21ull << 30) - 1);
+	ask_back(1);
+	look();
+	assert_true(program(0)->bytes == 20ull << 30);
+	leave(0);
+	wait_ms(1);
+	take_back(1);
+}
+
 /* Random claims of programs of which most lie: nothing is granted twice, and all get an answer. */
 static void test_random(void **state)
 {
@@ -356,6 +612,59 @@ static void test_random(void **state)
 	}
 }
 
+/*
+ * Honest programs with random sizes, which together want more than there is, and a bound: the
+ * stores never have more, and all that has left comes back soon.
+ */
+static void test_stores_random(void **state)
+{
+	uint64_t since[8] = {0}, sum, bound = 300 * MIB;
+	unsigned int i, k, seed = 46, granted = 0, refused = 0;
+
+	(void)state;
+	begin(500 * MIB, 8, 0);
+	room_bound(&r, 0, 0, bound);
+	for (k = 0; k < ROUNDS(40000); k++) {
+		i = (unsigned int)rand_r(&seed) % 8;
+		if (program(i)->ordered && claim[i].number != program(i)->number) {
+			leave(i);
+			/* Sometimes a part more, or what it must keep. */
+			if (rand_r(&seed) % 4 == 0 && claim[i].held > MIB) {
+				claim[i].held -= MIB;
+				claim[i].away += MIB;
+			}
+		} else if (claim[i].need && answered(i)) {
+			granted += program(i)->yes;
+			refused += !program(i)->yes && !claim[i].back;
+			if (!program(i)->yes)
+				claim[i].need = 0;
+			else if (claim[i].back)
+				take_back(i);
+			else
+				take(i);
+		} else if (!claim[i].need && claim[i].away) {
+			ask_back(i);
+		} else if (!claim[i].need && rand_r(&seed) % 3) {
+			ask(i, (uint64_t)(rand_r(&seed) % 60) * MIB + 1);
+		} else if (!claim[i].need) {
+			claim[i].held -= (uint64_t)rand_r(&seed) % (claim[i].held + 1);
+		}
+		work(i);
+		wait_ms((uint64_t)(rand_r(&seed) % 40));
+		sum = 0;
+		for (i = 0; i < 8; i++)
+			sum += claim[i].held;
+		assert_true(sum <= 500 * MIB);
+		assert_true(count_stores() <= bound);
+		for (i = 0; i < 8; i++) {
+			if (!claim[i].away)
+				since[i] = now;
+			assert_true(now - since[i] < 60000 * MS);
+		}
+	}
+	assert_true(granted > k / 20 && refused > k / 400);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -369,7 +678,15 @@ int main(void)
 		cmocka_unit_test(test_late),
 		cmocka_unit_test(test_busy),
 		cmocka_unit_test(test_no_effect),
+		cmocka_unit_test(test_stores),
+		cmocka_unit_test(test_stores_owed),
+		cmocka_unit_test(test_stores_kept),
+		cmocka_unit_test(test_stores_vm),
+		cmocka_unit_test(test_stores_restart),
+		cmocka_unit_test(test_stores_less),
+		cmocka_unit_test(test_stores_real),
 		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_stores_random),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
