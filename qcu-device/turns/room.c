@@ -443,6 +443,12 @@ static uint64_t order_best(struct room *r, unsigned int vm, unsigned int program
 			n = p == asker ? 0 : count_giveable(r, i, k, vm);
 			/* It gives to another one now, and may give more after that. */
 			s->later |= p != asker && p->live && (p->ordered || is_awaited(r, p));
+			/* What has just been granted to it should come back first. */
+			if (n && room_stores(r) && p->returning &&
+			    r->now_ns - p->since_ns < ROOM_SLOW) {
+				s->later = true;
+				continue;
+			}
 			if (n)
 				n = smaller(n, count_storable(r, i, p, left, s));
 			if (!n)
@@ -500,7 +506,8 @@ static void look_at_request(struct room *r, unsigned int vm, unsigned int progra
 	struct room_search s = {false};
 
 	/* Others leave bit by bit. Who needs much would never have it. */
-	if (room_stores(r))
+	/* But who has room for a part of what is away completes that, or both would wait. */
+	if (room_stores(r) && !(p->claim.back && p->returning))
 		has -= smaller(has, r->older);
 	if (r->memory ? grows && need <= has : p->came && !ordered) {
 		answer(r, p, true);

@@ -514,6 +514,39 @@ static void test_stores_restart(void **state)
 	take_back(1);
 }
 
+/* Who has been granted room gives nothing before what was away is back. */
+static void test_stores_granted(void **state)
+{
+	(void)state;
+	begin(100 * MIB, 2, 50 * MIB);
+	room_bound(&r, 0, 0, 44 * MIB);
+	wait_ms(1000);
+	ask(0, 10 * MIB);
+	look();
+	leave(1);
+	wait_ms(1);
+	take(0);
+	claim[0].held -= 10 * MIB;
+	wait_ms(1000);
+	ask_back(1);
+	look();
+	assert_true(answered(1) && program(1)->yes);
+	claim[1].held += claim[1].need; /* granted, and still away */
+	claim[1].need = 0;
+	ask(0, 5 * MIB);
+	look();
+	assert_false(answered(0) || program(1)->ordered);
+	/* It lacks a little. The older request does not keep that from it. */
+	claim[1].held -= MIB;
+	look();
+	claim[1].need = MIB;
+	claim[1].ask = program(1)->answer + 1;
+	claim[1].back = true;
+	look();
+	assert_false(answered(0));
+	take_back(1);
+}
+
 /* If the bound becomes less than is away, all comes back, one at a time. */
 static void test_stores_less(void **state)
 {
@@ -683,6 +716,7 @@ int main(void)
 		cmocka_unit_test(test_stores_kept),
 		cmocka_unit_test(test_stores_vm),
 		cmocka_unit_test(test_stores_restart),
+		cmocka_unit_test(test_stores_granted),
 		cmocka_unit_test(test_stores_less),
 		cmocka_unit_test(test_stores_real),
 		cmocka_unit_test(test_random),
