@@ -7,7 +7,6 @@
  */
 #define _GNU_SOURCE /* memfd_create, F_ADD_SEALS */
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,10 +27,11 @@ static atomic_int dump_fd = -1; /* where CUDA writes the dump */
 #define NOTHING "qcu_nothing"
 static const char nothing_ptx[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
 				  ".visible .entry " NOTHING "()\n{\n\tret;\n}\n";
-static pthread_mutex_t nothing_lock = PTHREAD_MUTEX_INITIALIZER;
 static cudaKernel_t nothing;
+static cudaStream_t probe[CU_DEVICES]; /* in which it runs */
 
-#define ERROR_WAIT 1000 /* ms between a dump and its error, of which an H200 needs 25 */
+#define DUMP_WAIT  10000 /* ms for a dump, of which an H200 needs 50 to 120 */
+#define ERROR_WAIT 1000	 /* ms between a dump and its error, of which an H200 needs 25 */
 
 static bool set_up_dump(cu_dump_set *set, int fd)
 {
@@ -78,36 +78,34 @@ void cu_note_fault(int err)
 		atomic_compare_exchange_strong(&fault, &none, err);
 }
 
-static cudaKernel_t load_nothing(struct be *be)
+static int run_nothing(struct be *be, unsigned int dev)
+{
+	const cudaLaunchConfig_t config = {
+		.gridDim = {1, 1, 1}, .blockDim = {1, 1, 1}, .stream = probe[dev]};
+	int ret = CU(be, cudaLaunchKernelExC, &config, nothing, NULL), i;
+
+	if (!ret)
+		ret = CU(be, cudaStreamQuery, probe[dev]);
+	for (i = 0; ret == QCU_ERR_NotReady && i < DUMP_WAIT; i++) {
+		usleep(1000);
+		ret = CU(be, cudaStreamQuery, probe[dev]);
+	}
+	return ret;
+}
+
+void cu_fault_prepare(struct be *be, unsigned int dev)
 {
 	cudaLibrary_t lib;
 
-	pthread_mutex_lock(&nothing_lock);
+	if (atomic_load_explicit(&dump_fd, memory_order_relaxed) < 0)
+		return;
 	if (!nothing &&
 	    !CU(be, cudaLibraryLoadData, &lib, nothing_ptx, NULL, NULL, 0, NULL, NULL, 0) &&
 	    CU(be, cudaLibraryGetKernel, &nothing, lib, NOTHING))
 		nothing = NULL;
-	pthread_mutex_unlock(&nothing_lock);
-	return nothing;
-}
-
-/* Runs a kernel that does nothing, in a stream of its own. */
-static int run_nothing(struct be *be)
-{
-	cudaLaunchConfig_t config = {.gridDim = {1, 1, 1}, .blockDim = {1, 1, 1}};
-	cudaKernel_t k = load_nothing(be);
-	int ret;
-
-	if (!k)
-		return QCU_ERR_Success;
-	ret = CU(be, cudaStreamCreateWithPriority, &config.stream, cudaStreamNonBlocking, 0);
-	if (ret)
-		return ret;
-	ret = CU(be, cudaLaunchKernelExC, &config, k, NULL);
-	if (!ret)
-		ret = CU(be, cudaStreamSynchronize, config.stream);
-	CU(be, cudaStreamDestroy, config.stream);
-	return ret;
+	probe[dev] = NULL;
+	if (nothing && !CU(be, cudaStreamCreateWithPriority, &probe[dev], cudaStreamNonBlocking, 0))
+		(void)run_nothing(be, dev);
 }
 
 static bool is_dumped(void)
@@ -122,9 +120,9 @@ int cu_believe(struct be *be, int ret)
 {
 	int i;
 
-	if (ret || atomic_load_explicit(&dump_fd, memory_order_relaxed) < 0)
+	if (ret || atomic_load_explicit(&dump_fd, memory_order_relaxed) < 0 || !probe[cu_current()])
 		return ret;
-	ret = run_nothing(be);
+	ret = run_nothing(be, cu_current());
 	for (i = 0; i < ERROR_WAIT && !is_fault(ret) && is_dumped(); i++) {
 		if (i)
 			usleep(1000);

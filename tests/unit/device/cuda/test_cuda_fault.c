@@ -61,8 +61,10 @@ static CUresult CUDAAPI set_dump(CUcoredumpSettings what, void *value, size_t *s
 /* ---- CUDA's: a kernel that begins after a fault waits until the dump is written ---- */
 
 static struct {
-	bool no_compiler, failed;
-	unsigned int loads, launches, late; /* late: so many looks say success after the dump */
+	bool no_compiler, failed, prepared;
+	unsigned int loads, launches;
+	unsigned int works; /* so many looks find that the kernel has not ended */
+	unsigned int late;  /* so many looks say success after the dump */
 } gpu;
 
 int cu_result(const struct be *be, cudaError_t err, const char *call)
@@ -99,16 +101,16 @@ cudaError_t cudaLibraryGetKernel(cudaKernel_t *k, cudaLibrary_t lib, const char 
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *s, unsigned int flags, int priority)
 {
+	assert_false(gpu.prepared);
 	assert_int_equal(flags, cudaStreamNonBlocking);
 	assert_int_equal(priority, 0);
 	*s = (cudaStream_t)&gpu;
 	return cudaSuccess;
 }
 
-cudaError_t cudaStreamDestroy(cudaStream_t s)
+unsigned int cu_current(void)
 {
-	assert_ptr_equal(s, &gpu);
-	return cudaSuccess;
+	return 0;
 }
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *k, void **args)
@@ -120,11 +122,16 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *k,
 	return cudaSuccess;
 }
 
-cudaError_t cudaStreamSynchronize(cudaStream_t s)
+cudaError_t cudaStreamQuery(cudaStream_t s)
 {
-	FILE *dump = gpu.failed ? fopen(driver.file, "w") : NULL;
+	FILE *dump;
 
 	assert_ptr_equal(s, &gpu);
+	if (gpu.works) {
+		gpu.works--;
+		return cudaErrorNotReady;
+	}
+	dump = gpu.failed ? fopen(driver.file, "w") : NULL;
 	if (dump) {
 		fputs("a dump", dump);
 		fclose(dump);
@@ -378,20 +385,28 @@ static void run_believed(void)
 	struct be be = {.complain = keep_words};
 
 	/* Without dumps the GPU is asked nothing. */
+	cu_fault_prepare(&be, 0);
 	gpu.failed = true;
 	assert_int_equal(cu_believe(&be, QCU_ERR_Success), QCU_ERR_Success);
 	assert_int_equal(gpu.launches, 0);
 
 	cu_fault_open(&be, set_dump);
 	gpu.failed = false;
-	assert_int_equal(cu_believe(&be, QCU_ERR_NotReady), QCU_ERR_NotReady);
+	/* Before the device is used, and then all is there before a kernel may fail. */
+	assert_int_equal(cu_believe(&be, QCU_ERR_Success), QCU_ERR_Success);
 	assert_int_equal(gpu.launches, 0);
+	cu_fault_prepare(&be, 0);
+	assert_int_equal(gpu.launches, 1);
+	gpu.prepared = true;
+	assert_int_equal(cu_believe(&be, QCU_ERR_NotReady), QCU_ERR_NotReady);
+	assert_int_equal(gpu.launches, 1);
 	assert_int_equal(cu_believe(&be, QCU_ERR_Success), QCU_ERR_Success);
 	assert_int_equal(cu_believe(&be, QCU_ERR_Success), QCU_ERR_Success);
-	assert_int_equal(gpu.launches, 2);
+	assert_int_equal(gpu.launches, 3);
 	assert_int_equal(gpu.loads, 1);
 
 	gpu.failed = true;
+	gpu.works = 20;
 	gpu.late = 5;
 	assert_int_equal(cu_believe(&be, QCU_ERR_Success), QCU_ERR_IllegalAddress);
 	assert_int_equal(gpu.late, 0);
@@ -403,6 +418,7 @@ static void run_never_said(void)
 	struct qcu_fault f;
 
 	cu_fault_open(&be, set_dump);
+	cu_fault_prepare(&be, 0);
 	gpu.failed = true;
 	gpu.late = UINT_MAX;
 	assert_int_equal(cu_believe(&be, QCU_ERR_Success), QCU_ERR_LaunchFailure);
@@ -416,6 +432,7 @@ static void run_no_compiler(void)
 
 	cu_fault_open(&be, set_dump);
 	gpu.no_compiler = true;
+	cu_fault_prepare(&be, 0);
 	assert_int_equal(cu_believe(&be, QCU_ERR_Success), QCU_ERR_Success);
 	assert_int_equal(gpu.launches, 0);
 }
