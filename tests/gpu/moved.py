@@ -7,6 +7,7 @@ usage: moved.py FOLDER QEMU QCU_DEVICE VMLINUX INITRD KLOG SLOW CASE...
 
 FILES is a folder with an archive, files, that becomes the root of PyTorch's programs in the guest.
 """
+import glob
 import os
 import re
 import statistics
@@ -18,10 +19,11 @@ del sys.argv[8:]
 import moving
 from moving import VM, Failed, IN_THE_MIDDLE, everything, expect, folder, until
 
-MOVES, CLONES = int(os.environ.get("MOVES", 5)), 10
+MOVES, CLONES = 5, 10
 moving.LIMIT = int(os.environ["LIMIT"])
 gpu = os.environ.get("GPU", "cuda")
-moving.GPU = ("--gpu", gpu, "--swap", "16G", "--vram", "16G") if gpu == "cuda" else ("--gpu", gpu, "--swap", "128M", "--vram", "128M")
+memory = "16G" if gpu == "cuda" else "128M"
+moving.GPU = ("--gpu", gpu, "--swap", memory, "--vram", memory)
 moving.MEMORY = "6G" if set(cases) - {"programs"} else "512M"
 files, steps, out = os.environ["FILES"], os.environ["STEPS"], os.environ["OUT"]
 FILES = ("-fsdev", f"local,id=files,path={files},security_model=none,readonly=on",
@@ -179,6 +181,9 @@ try:
         except Failed as e:
             failed = 1
             say(f"FAILED {e}")
+            for log in sorted(glob.glob(f"{folder}/*.log"), key=os.path.getmtime)[-4:]:
+                with open(log, encoding="ascii", errors="replace") as f:
+                    say(f"-- {os.path.basename(log)}\n{f.read()[-1500:]}")
 finally:
     for p in everything:
         if p.poll() is None:

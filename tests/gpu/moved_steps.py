@@ -71,6 +71,9 @@ def serve():
 def loaded():
     with open("/proc/self/maps", encoding="utf-8") as maps:
         paths = {line.split(maxsplit=5)[5].rstrip("\n") for line in maps if line.count("/")}
+    # PyTorch looks for a program there when it is imported.
+    tools = os.path.join(os.path.dirname(torch.__file__), "bin")
+    paths |= {os.path.join(tools, name) for name in os.listdir(tools)}
     for module in list(sys.modules.values()):
         paths |= {getattr(module, name, None) for name in ("__file__", "__cached__")}
     return sorted(p for p in paths if isinstance(p, str) and os.path.isfile(p))

@@ -7,7 +7,7 @@
 #
 #	smi	qcu-smi's fields in a VM beside nvidia-smi's
 #	fault	a write beyond an allocation and one far away: natively, with compute-sanitizer, in VMs with the GPU, with
-#		--fault-place, with the software GPU, and with --check
+#		--fault-place (also without a sandbox), with the software GPU, and with --check
 #	trace	a training of PyTorch in a VM, with a trace and without: whether its sums agree with what the device has counted;
 #		NPP and nvJPEG, too, whose calls the host does not see
 #
@@ -109,6 +109,7 @@ fault() {
 		run $name.sanitizer compute-sanitizer "$work/share/fill" $past &
 		vm $name.gpu --gpu "$gpu" "$work/share/fill" $past &
 		vm $name.place --gpu "$gpu" --device-arg --fault-place "$work/share/fill" $past &
+		vm $name.unboxed --gpu "$gpu" --no-sandbox --device-arg --fault-place "$work/share/fill" $past &
 		vm $name.soft --gpu soft "$work/share/fill" $past &
 		vm $name.check --check "$work/share/fill" $past &
 	done
@@ -117,7 +118,7 @@ fault() {
 
 print_fault() {
 	local file
-	for file in "$out"/{beside,far}.{native,sanitizer,gpu,place,soft,check}.out; do
+	for file in "$out"/{beside,far}.{native,sanitizer,gpu,place,unboxed,soft,check}.out; do
 		echo "== $(basename "$file" .out)"
 		head -n 30 "$file"
 		grep -v '^qcu: ' "${file%.out}.err" | head -n 12
