@@ -173,7 +173,7 @@ int cu_device_sync(struct be *be, unsigned int dev)
 	if (!atomic_load(&be->used[dev]))
 		return QCU_ERR_Success;
 	ret = cu_use(be, dev);
-	return ret ? ret : cu_believe(be, CU(be, cudaDeviceSynchronize));
+	return ret ? ret : cu_believe(dev, CU(be, cudaDeviceSynchronize));
 }
 
 int cu_device_reset(struct be *be, unsigned int dev)

@@ -533,16 +533,15 @@ void cu_fault_open(struct be *be, cu_dump_set *set);
 /* For cu_fault_read(): CUDA has returned this error. It is the first kernel that failed, or
  * nothing. */
 void cu_note_fault(int err);
-/* At the first use of a device, with --fault-place: all that cu_believe() needs exists before a
- * kernel can fail. */
-void cu_fault_prepare(struct be *be, unsigned int dev);
+/* At the first use of a device: what cu_believe() needs exists before a kernel can fail. */
+void cu_fault_prepare(unsigned int dev);
 /*
- * The result of a wait for work of the thread's device, or of a look at it. With dumps CUDA says
- * for a while that work has succeeded which has failed: on an H200 until 140 ms later. But a kernel
- * that begins then waits until the dump is written. So success is believed only if a kernel that
- * does nothing has ended, too, and there is no dump. If that kernel does not end in 10 s, CUDA is
- * believed.
+ * The result of a wait for work of the device, which is the thread's, or of a look at it. With
+ * dumps CUDA says for a while that work has succeeded which has failed: on an H200 until 140 ms
+ * later. But a kernel that begins then waits until the dump is written. So success is believed only
+ * if a kernel that does nothing has ended, too, and there is no dump. If that kernel does not end
+ * in 10 s, CUDA is believed.
  */
-int cu_believe(struct be *be, int ret);
+int cu_believe(unsigned int dev, int ret);
 
 #endif

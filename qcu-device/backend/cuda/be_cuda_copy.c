@@ -93,13 +93,13 @@ static int copy_and_wait(struct be *be, void *dst, uint64_t src, size_t len, str
 
 	if (s->s != cudaStreamLegacy) {
 		ret = cu_copy_d2h(be, dst, src, len, s);
-		return ret ? ret : cu_believe(be, CU(be, cudaStreamSynchronize, s->s));
+		return ret ? ret : cu_believe(s->dev, CU(be, cudaStreamSynchronize, s->s));
 	}
 	ret = cu_stream_use(be, s);
 	if (!ret)
 		ret = CU(be, cudaMemcpy, dst, (const void *)(uintptr_t)src, len,
 			 cudaMemcpyDeviceToHost);
-	return cu_believe(be, ret);
+	return cu_believe(s->dev, ret);
 }
 
 int cu_copy_d2h_wait(struct be *be, void *dst, uint64_t src, size_t len, struct be_stream *s)

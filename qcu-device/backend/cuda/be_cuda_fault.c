@@ -78,34 +78,34 @@ void cu_note_fault(int err)
 		atomic_compare_exchange_strong(&fault, &none, err);
 }
 
-static int run_nothing(struct be *be, unsigned int dev)
+static int run_nothing(unsigned int dev)
 {
 	const cudaLaunchConfig_t config = {
 		.gridDim = {1, 1, 1}, .blockDim = {1, 1, 1}, .stream = probe[dev]};
-	int ret = CU(be, cudaLaunchKernelExC, &config, nothing, NULL), i;
+	cudaError_t err = cudaLaunchKernelExC(&config, nothing, NULL);
+	int i;
 
-	if (!ret)
-		ret = CU(be, cudaStreamQuery, probe[dev]);
-	for (i = 0; ret == QCU_ERR_NotReady && i < DUMP_WAIT; i++) {
+	if (!err)
+		err = cudaStreamQuery(probe[dev]);
+	for (i = 0; err == cudaErrorNotReady && i < DUMP_WAIT; i++) {
 		usleep(1000);
-		ret = CU(be, cudaStreamQuery, probe[dev]);
+		err = cudaStreamQuery(probe[dev]);
 	}
-	return ret;
+	return err;
 }
 
-void cu_fault_prepare(struct be *be, unsigned int dev)
+void cu_fault_prepare(unsigned int dev)
 {
 	cudaLibrary_t lib;
 
 	if (atomic_load_explicit(&dump_fd, memory_order_relaxed) < 0)
 		return;
-	if (!nothing &&
-	    !CU(be, cudaLibraryLoadData, &lib, nothing_ptx, NULL, NULL, 0, NULL, NULL, 0) &&
-	    CU(be, cudaLibraryGetKernel, &nothing, lib, NOTHING))
+	if (!nothing && !cudaLibraryLoadData(&lib, nothing_ptx, NULL, NULL, 0, NULL, NULL, 0) &&
+	    cudaLibraryGetKernel(&nothing, lib, NOTHING))
 		nothing = NULL;
 	probe[dev] = NULL;
-	if (nothing && !CU(be, cudaStreamCreateWithPriority, &probe[dev], cudaStreamNonBlocking, 0))
-		(void)run_nothing(be, dev);
+	if (nothing && !cudaStreamCreateWithPriority(&probe[dev], cudaStreamNonBlocking, 0))
+		(void)run_nothing(dev);
 }
 
 static bool is_dumped(void)
@@ -116,21 +116,26 @@ static bool is_dumped(void)
 	return fd >= 0 && !fstat(fd, &st) && st.st_size > 0;
 }
 
-int cu_believe(struct be *be, int ret)
+int cu_believe(unsigned int dev, int ret)
 {
 	int i;
 
-	if (ret || atomic_load_explicit(&dump_fd, memory_order_relaxed) < 0 || !probe[cu_current()])
+	if (ret || atomic_load_explicit(&dump_fd, memory_order_relaxed) < 0 || !probe[dev])
 		return ret;
-	ret = run_nothing(be, cu_current());
+	ret = run_nothing(dev);
 	for (i = 0; i < ERROR_WAIT && !is_fault(ret) && is_dumped(); i++) {
 		if (i)
 			usleep(1000);
-		ret = CU(be, cudaDeviceSynchronize);
+		ret = cudaDeviceSynchronize();
 	}
 	if (i == ERROR_WAIT)
-		return cu_result(be, cudaErrorLaunchFailure, "cudaDeviceSynchronize");
-	return is_fault(ret) ? ret : QCU_ERR_Success;
+		ret = QCU_ERR_LaunchFailure;
+	/* Other errors are of what was done here. */
+	cudaGetLastError();
+	if (!is_fault(ret))
+		return QCU_ERR_Success;
+	cu_note_fault(ret);
+	return ret;
 }
 
 /* The dump is sealed first: a file that shrinks would end the process that reads it. */

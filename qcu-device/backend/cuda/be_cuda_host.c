@@ -28,7 +28,7 @@ static void first_use(struct be *be, unsigned int dev)
 {
 	pthread_mutex_lock(&be->host_lock);
 	restore(be, dev);
-	cu_fault_prepare(be, dev);
+	cu_fault_prepare(dev);
 	atomic_store_explicit(&be->used[dev], true, memory_order_release);
 	pthread_mutex_unlock(&be->host_lock);
 }

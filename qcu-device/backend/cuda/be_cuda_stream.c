@@ -119,14 +119,14 @@ int cu_stream_sync(struct be *be, struct be_stream *s)
 {
 	int ret = cu_stream_use(be, s);
 
-	return ret ? ret : cu_believe(be, CU(be, cudaStreamSynchronize, s->s));
+	return ret ? ret : cu_believe(s->dev, CU(be, cudaStreamSynchronize, s->s));
 }
 
 int cu_stream_query(struct be *be, struct be_stream *s)
 {
 	int ret = cu_stream_use(be, s);
 
-	return ret ? ret : cu_believe(be, CU(be, cudaStreamQuery, s->s));
+	return ret ? ret : cu_believe(s->dev, CU(be, cudaStreamQuery, s->s));
 }
 
 int cu_stream_wait_event(struct be *be, struct be_stream *s, struct be_event *e, uint32_t flags)
@@ -257,14 +257,14 @@ int cu_event_sync(struct be *be, struct be_event *e)
 {
 	int ret = cu_event_use(be, e);
 
-	return ret ? ret : cu_believe(be, CU(be, cudaEventSynchronize, e->e));
+	return ret ? ret : cu_believe(e->dev, CU(be, cudaEventSynchronize, e->e));
 }
 
 int cu_event_query(struct be *be, struct be_event *e)
 {
 	int ret = cu_event_use(be, e);
 
-	return ret ? ret : cu_believe(be, CU(be, cudaEventQuery, e->e));
+	return ret ? ret : cu_believe(e->dev, CU(be, cudaEventQuery, e->e));
 }
 
 int cu_event_elapsed(struct be *be, struct be_event *start, struct be_event *end, float *ms)

@@ -15,8 +15,8 @@
 # Needs python3, and for the last two cases PyTorch. Uses the bundle if there is one.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-machine=$here/../vm/machine
-root=$here/../..
+machine=$here/../../vm/machine
+root=$here/../../..
 [ ! -e "$root/.bundle/BUNDLE" ] || root=$root/.bundle
 root=$(cd "$root" && pwd)
 out=$(cd "${1:-.}" && pwd) || exit 2
@@ -63,7 +63,7 @@ take_files() {
 
 run_natively() {
 	local way
-	cp "$here"/*.py "$work/share/"
+	cp "$here"/*.py "$here"/../*.py "$work/share/"
 	for way in "train 100" serve; do
 		# shellcheck disable=SC2086
 		echo go | FILES=$work/files.${way%% *} "$python" "$work/share/moved_steps.py" $way \
