@@ -401,7 +401,7 @@ int cu_occupancy(struct be *be, unsigned int dev, struct be_kernel *k, uint32_t 
 	return ret;
 }
 
-/* From now on, the memory of a variable lies at `p`. */
+/* From now on, a variable lies in this range. */
 static int add_variable(struct be *be, const struct cu_range *r, uint64_t *addr, uint64_t *size)
 {
 	int ret = cu_mem_add(be, r);
