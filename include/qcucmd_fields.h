@@ -737,8 +737,11 @@ struct qcu_stats_desc {
 	__u64 staged_bytes;
 	__u64 copies; /* calls to the backend */
 	__u64 mapped_bytes, registered_bytes;
-	__u64 device_bytes; /* allocated now */
-	__u64 rsvd[5];
+	__u64 device_bytes;	   /* allocated now */
+	__u64 away_bytes;	   /* and of that not on a GPU now */
+	__u64 out_bytes, in_bytes; /* memory that has left a GPU, and has come back */
+	__u64 room_us;		   /* so long the program has waited for room */
+	__u64 rsvd[1];
 };
 QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
 

@@ -285,6 +285,10 @@ int mir_do_stats(struct call *c)
 		.mapped_bytes = c->m->window.mapped_bytes,
 		.registered_bytes = c->m->window.registered_bytes,
 		.device_bytes = count_get(s, COUNT_DEVICE),
+		.away_bytes = count_get(s, COUNT_AWAY),
+		.out_bytes = count_get(s, COUNT_SWAP_OUT),
+		.in_bytes = count_get(s, COUNT_SWAP_IN),
+		.room_us = count_get(s, COUNT_ROOM_US),
 	};
 
 	return mir_buf_write(c, 0, &d, sizeof(d));

@@ -89,6 +89,7 @@ static struct {
 	struct device devices[UINT8_MAX + 1];
 	uint64_t own[QCU_OP_COUNT]; /* commands that only the trace has sent */
 	uint64_t unmeasured, uncertain;
+	atomic_bool has_session;
 } process;
 
 /* In a file that is loaded late there is little room for variables of each thread: one pointer. */
@@ -561,6 +562,7 @@ static cudaError_t send_traced(struct qCUcmd *cmds, unsigned int n)
 	unsigned int i;
 
 	qcul_self.traced = true;
+	atomic_store_explicit(&process.has_session, true, memory_order_relaxed);
 	for (i = 0; i < n; i++) {
 		if (qcu_rule(cmds[i].op)->traits & QCU_ALONE)
 			before_reset();
@@ -723,6 +725,22 @@ __attribute__((constructor)) static void begin_trace(void)
 	atomic_store(&process.on, true);
 }
 
+/* Memory that left the GPU, as the device has counted it. */
+static void write_memory_that_left(void)
+{
+	struct qcu_stats_desc d = {0};
+	struct qCUcmd cmd = qcul_cmd(QCU_OP_STATS);
+
+	cmd.stats.buf.addr = (uint64_t)(uintptr_t)&d;
+	cmd.stats.buf.len = sizeof(d);
+	if (!atomic_load(&process.has_session) || send_own(&cmd, false) ||
+	    !(d.out_bytes | d.room_us))
+		return;
+	fprintf(process.out, ",\"away\":%llu,\"left\":%llu,\"came_back\":%llu,\"room_us\":%llu",
+		(unsigned long long)d.away_bytes, (unsigned long long)d.out_bytes,
+		(unsigned long long)d.in_bytes, (unsigned long long)d.room_us);
+}
+
 /* After the program's own end: what it has not waited for may not be done. */
 __attribute__((destructor)) static void end_trace(void)
 {
@@ -740,6 +758,7 @@ __attribute__((destructor)) static void end_trace(void)
 			(int)getpid(), (unsigned long long)process.unmeasured,
 			(unsigned long long)process.uncertain, (unsigned long long)process.left_out,
 			(unsigned long long)qcul_trace_now());
+		write_memory_that_left();
 		fprintf(process.out, ",\"own_commands\":{");
 		for (i = 0; i < QCU_OP_COUNT; i++) {
 			if (!process.own[i])

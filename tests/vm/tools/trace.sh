@@ -225,6 +225,7 @@ expect_host thread-named-by-nvtx 0 '^tracks: .*helper \([0-9]+\)' python3 "$tmp/
 expect_host long-names-are-cut 0 '^range/x{255}\.\.\.$' python3 "$tmp/strict.py" "$tmp/out.json"
 expect_host ranges-without-a-trace 0 verified env LD_LIBRARY_PATH="$root/$B/loopback" \
 	NVTX_INJECTION64_PATH="$root/$B/loopback/libcudart.so.13" "$guest/nvtx_ranges"
+QCU_LOOPBACK_EVICT=2 reads memory-that-left "$tmp/left.json" '^memory that left the GPU: [1-9].* came back: [1-9]' "$guest/async_copies"
 expect_host events-are-bounded 0 '"left_out":[1-9]' bash -c "$without_vm $tmp/much.json $guest/nvtx_ranges 1000000 >&2; tail -c 300 $tmp/much.json"
 rm -f "$tmp/much.json"
 
