@@ -99,6 +99,16 @@ static void wait_ms(uint64_t ms)
 	look();
 }
 
+/* Memory of one program leaves for what the other one asks for. */
+static void take_from(unsigned int from, unsigned int to, uint64_t bytes)
+{
+	ask(to, bytes);
+	look();
+	leave(from);
+	wait_ms(1);
+	take(to);
+}
+
 static void work(unsigned int vm)
 {
 	claim[vm].worked_ns = now;
@@ -394,11 +404,7 @@ static void test_stores_owed(void **state)
 	room_bound(&r, 0, 0, 44 * MIB);
 	claim[0].held = 100 * MIB;
 	wait_ms(1000);
-	ask(1, 20 * MIB);
-	look();
-	leave(0);
-	wait_ms(1);
-	take(1);
+	take_from(0, 1, 20 * MIB);
 	claim[1].held -= 5 * MIB; /* it frees some */
 	look();
 	ask(2, 5 * MIB + 1);
@@ -427,11 +433,7 @@ static void test_stores_kept(void **state)
 	begin(100 * MIB, 2, 50 * MIB);
 	room_bound(&r, 0, 0, 44 * MIB);
 	wait_ms(1000);
-	ask(0, 20 * MIB);
-	look();
-	leave(1);
-	wait_ms(1);
-	take(0);
+	take_from(1, 0, 20 * MIB);
 	wait_ms(1000);
 	ask_back(1);
 	look();
@@ -521,11 +523,7 @@ static void test_stores_granted(void **state)
 	begin(100 * MIB, 2, 50 * MIB);
 	room_bound(&r, 0, 0, 44 * MIB);
 	wait_ms(1000);
-	ask(0, 10 * MIB);
-	look();
-	leave(1);
-	wait_ms(1);
-	take(0);
+	take_from(1, 0, 10 * MIB);
 	claim[0].held -= 10 * MIB;
 	wait_ms(1000);
 	ask_back(1);
@@ -554,11 +552,7 @@ static void test_stores_less(void **state)
 	begin(100 * MIB, 2, 50 * MIB);
 	room_bound(&r, 0, 0, 104 * MIB);
 	wait_ms(1000);
-	ask(0, 40 * MIB);
-	look();
-	leave(1);
-	wait_ms(1);
-	take(0);
+	take_from(1, 0, 40 * MIB);
 	room_bound(&r, 1, 0, 10 * MIB);
 	wait_ms(1000);
 	ask(0, 1);
