@@ -202,6 +202,22 @@ static int take_all(VkDeviceMemory *blocks, int max, bool map)
 	return n;
 }
 
+/*
+ * Venus does not wait for the host's answer to an allocation. What the host has refused is noticed
+ * by who uses it.
+ */
+static void use_memory(VkDeviceMemory memory)
+{
+	const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+					 .size = 4096,
+					 .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
+	VkBuffer buffer;
+
+	VK(vkCreateBuffer(vk.device, &info, NULL, &buffer));
+	VK(vkBindBufferMemory(vk.device, buffer, memory, 0));
+	vkDestroyBuffer(vk.device, buffer, NULL);
+}
+
 static void exhaust(int mib, bool map)
 {
 	static VkDeviceMemory blocks[BLOCKS];
@@ -213,7 +229,10 @@ static void exhaust(int mib, bool map)
 	}
 	n = take_all(blocks, max, map);
 	fprintf(stderr, "%d MiB were given\n", n * (BLOCK >> 20));
+	if (!n)
+		exit(1);
 	if (!map) {
+		use_memory(blocks[n - 1]);
 		buffers();
 		return;
 	}
