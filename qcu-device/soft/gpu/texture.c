@@ -39,7 +39,7 @@ void soft_images_fini(struct soft_images *t)
 	if (!t->slots)
 		return;
 	/* To look at a slot that was never used makes the kernel give it a page. */
-	for (i = 1; t->count; i++) {
+	for (i = 1; t->count && i < SLOTS; i++) {
 		if (!atomic_load(&t->slots[i]))
 			continue;
 		free(atomic_load(&t->slots[i]));
