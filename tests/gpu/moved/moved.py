@@ -17,7 +17,7 @@ import time
 cases = sys.argv[8:]
 del sys.argv[8:]
 import moving
-from moving import VM, Failed, IN_THE_MIDDLE, everything, expect, folder, until
+from moving import VM, Failed, IN_THE_MIDDLE, expect, folder, until
 
 MOVES, CLONES = 5, 10
 moving.LIMIT = int(os.environ["LIMIT"])
@@ -185,10 +185,7 @@ try:
                 with open(log, encoding="ascii", errors="replace") as f:
                     say(f"-- {os.path.basename(log)}\n{f.read()[-1500:]}")
 finally:
-    for p in everything:
-        if p.poll() is None:
-            p.kill()
-        p.wait()
+    moving.end_everything()
 with open(os.environ["ROWS"], "w", encoding="ascii") as f:
     f.write("".join(row + "\n" for row in rows))
 sys.exit(failed)

@@ -8,11 +8,11 @@
 #	programs	programs that hold memory and compute are moved five times
 #	training	PyTorch's training of 100 steps is moved five times: the bits of its losses beside native's
 #	clones		a language model in PyTorch is loaded and has spoken; its VM is saved, and started ten times from there:
-#			the time from a VM's start to its first word, beside that of the first VM and natively
+#			the time from a VM's start to its first word, beside that of the first VM
 #
-# OUT (default: the current folder) gets moved.out, the outputs, and moved.csv: rows for perf/results/GPU/all.csv, which
-# perf/figures draws. A VM that has mounted a folder of the host cannot be moved, so what the program loads is copied into the VM.
-# Needs python3, and for the last two cases PyTorch. Uses the bundle if there is one.
+# OUT (default: the current folder) gets moved.out, the outputs, and moved.csv: rows in the form of
+# perf/results/GPU/all.csv. A VM that has mounted a folder of the host cannot be moved, so what the program loads is copied into
+# the VM. Needs python3, and for the last two cases PyTorch. Uses the bundle if there is one.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 machine=$here/../../vm/machine
@@ -25,22 +25,22 @@ cases=${*:-programs training clones}
 python=$("${PYTHON:-python3}" -c 'import sys; print(sys.executable)') || exit 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$work"/{share,pyc,files,archive,stage/qcu/bin,vms}
+mkdir -p "$work"/{share,pyc,files,archive,stage/qcu,vms}
 export PYTHONPYCACHEPREFIX=$work/pyc
 
 # take FILE: with all links that lead to it, at the same path, and those by which it is loaded.
 take() {
-	local f=$1 to
-	mkdir -p "$work/files$(realpath "${f%/*}")"
-	[[ $f != *.so* ]] || find "${f%/*}" -maxdepth 1 -type l -lname "${f##*/}" -exec cp -a -t "$work/files$(realpath "${f%/*}")/" {} + 2>/dev/null
+	local f=$1 to dir
 	while :; do
-		mkdir -p "$work/files$(realpath "${f%/*}")"
-		cp -a "$f" "$work/files$(realpath "${f%/*}")/" 2>/dev/null
+		dir=$work/files$(realpath "${f%/*}")
+		mkdir -p "$dir"
+		cp -a "$f" "$dir/" 2>/dev/null
 		[ -L "$f" ] || break
 		to=$(readlink "$f")
 		[[ $to == /* ]] || to=${f%/*}/$to
 		f=$to
 	done
+	[[ $f != *.so* ]] || find "${f%/*}" -maxdepth 1 -type l -lname "${f##*/}" -exec cp -a -t "$dir/" {} + 2>/dev/null
 }
 
 # What the program has loaded natively, but not NVIDIA's libraries that we have our own of.
@@ -72,25 +72,21 @@ run_natively() {
 }
 
 make_initrd() {
-	local f stage=$work/stage
-	for f in sleeper vector_add long_work; do
-		cp "$root/build/tests/guest/$f" "$stage/qcu/bin/"
-	done
-	mkdir "$stage/qcu/lib"
-	cp "$root"/build/qcu-library/lib*.so* "$stage/qcu/lib/"
-	cp "$root/build/qcu-driver/qcuda.ko" "$machine/obey" "$stage/qcu/"
-	while read -r f; do
-		mkdir -p "$stage${f%/*}"
-		cp -L "$f" "$stage$f"
-	done < <(ldd "$stage"/qcu/bin/* "$stage/qcu/lib/libcudart.so.13" | grep -v 'libcu' | sed -n -E 's/^[^/]*(\/[^ ]*) \(0x.*/\1/p' | sort -u)
-	(cat "$guest/base.cpio" && cd "$stage" && find . -mindepth 1 -print0 | sort -z | cpio -0 -o -H newc -R 0:0 --quiet) >"$work/initrd"
+	# shellcheck disable=SC2034 # again_and_again_initrd uses them
+	local tmp=$work B=$root/build
+	mkdir "$work/stage/qcu/lib"
+	cp "$B"/qcu-library/lib*.so* "$work/stage/qcu/lib/"
+	cp "$machine/obey" "$work/stage/qcu/"
+	# shellcheck source=tests/vm/again.sh
+	. "$machine/../again.sh"
+	again_and_again_initrd "$guest" "$work/initrd" "$B"/tests/guest/{sleeper,vector_add,long_work}
 }
 
 PATH=$PATH:$root/bin
 guest=$("$root/scripts/build-guest" | tail -n 1)
 qemu=$("$root/scripts/build-qemu" | tail -n 1)/bin/qemu-system-x86_64
 {
-	[[ $cases != *[tc][rl][ao]* ]] || {
+	[ "$cases" = programs ] || {
 		run_natively
 		take_files
 	}

@@ -274,6 +274,13 @@ class VM:
             p.wait()
 
 
+def end_everything():
+    for p in everything:
+        if p.poll() is None:
+            p.kill()
+        p.wait()
+
+
 class Relay:
     """A connection to a target that can be cut, as a network can."""
 
@@ -669,10 +676,7 @@ def main():
         print(f"seed {seed}: {dict(tally)}")
         print(f"@FAIL {case.__name__.replace('_', '-')} {e}" if "case" in locals() else f"@FAIL boot {e}")
     finally:
-        for p in everything:
-            if p.poll() is None:
-                p.kill()
-            p.wait()
+        end_everything()
     sys.exit(failed)
 
 

@@ -410,10 +410,7 @@ def main():
             print(f"qemu: {vm.said()[-1000:]}\ndevice: {vm.device.end_of_log()}\nconsole: {vm.console[-1000:]!r}")
         print(f"@FAIL {name} {e}")
     finally:
-        for p in everything:
-            if p.poll() is None:
-                p.kill()
-            p.wait()
+        moving.end_everything()
     sys.exit(failed)
 
 
