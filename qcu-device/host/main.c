@@ -726,7 +726,7 @@ int main(int argc, char **argv)
 			opt.gpu_time = true;
 			break;
 		case 'F':
-			opt.be.fault_place = true;
+			opt.be.fault_place = opt.jail.ports = true;
 			break;
 		case 'u':
 			if (!jail_user(&opt.jail, optarg))

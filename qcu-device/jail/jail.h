@@ -45,7 +45,12 @@ struct jail {
 	bool weak;  /* --weak-sandbox: go on without what the host does not give */
 	bool named; /* --user: the operator chose `uid` and `gid` */
 	bool told;  /* jail_check() has said what the sandbox lacks */
-	bool gpu;   /* mirrors use the host's GPUs, these: */
+	/*
+	 * CUDA's debugger is used, which listens at a port (--fault-place). False from jail_enter()
+	 * on if the VM has no network of its own, in which nobody can connect to it.
+	 */
+	bool ports;
+	bool gpu; /* mirrors use the host's GPUs, these: */
 	struct jail_gpus gpus;
 	uid_t uid; /* of the main process, from jail_enter() on */
 	gid_t gid;

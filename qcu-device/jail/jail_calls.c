@@ -149,6 +149,21 @@ static int allow_sockets(scmp_filter_ctx f)
 	return rc;
 }
 
+/*
+ * CUDA's debugger, which writes the dumps of GPUs, listens at a port, and waits for ever if it gets
+ * none. In the VM's own network, of which no part is up, nobody can connect to it.
+ */
+static int allow_ports(scmp_filter_ctx f)
+{
+	const struct scmp_arg_cmp tcp[] = {
+		{.arg = 0, .op = SCMP_CMP_MASKED_EQ, UINT32_MAX, AF_INET},
+		{.arg = 1, .op = SCMP_CMP_MASKED_EQ, 0xf, SOCK_STREAM},
+	};
+	int rc = seccomp_rule_add_array(f, SCMP_ACT_ALLOW, C(socket), 2, tcp);
+
+	return rc ? rc : seccomp_rule_add(f, SCMP_ACT_ALLOW, C(accept), 0);
+}
+
 static int allow_file_commands(scmp_filter_ctx f)
 {
 	const struct scmp_arg_cmp set[] = {
@@ -226,6 +241,9 @@ static int answer_for(scmp_filter_ctx f, const struct jail *j, enum jail_who who
 	 */
 	if (!rc && who != JAIL_NURSERY)
 		rc = seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), C(clone3), 0);
+	/* A mirror is under the nursery's filter, too. */
+	if (!rc && who != JAIL_MAIN && j->ports)
+		rc = allow_ports(f);
 	if (rc)
 		return rc;
 	if (who == JAIL_MIRROR)

@@ -31,7 +31,8 @@
 #define IOCTL_DEV (1ull << 15) /* from version 5 */
 #define VERSION_1 ((1ull << 13) - 1)
 
-#define TCP	       3ull /* from version 4: bind and connect */
+#define TCP_BIND       1ull /* from version 4 */
+#define TCP_CONNECT    2ull
 #define SCOPE_ABSTRACT 1ull /* from version 6: keeps sockets without a file, */
 #define SCOPE_SIGNAL   2ull /* and signals, within the process */
 #define ALL_OF_A_FILE  (EXECUTE | WRITE | TRUNCATE | IOCTL_DEV)
@@ -226,7 +227,8 @@ bool jail_files(const struct jail *j, enum jail_who who, int plugin)
 	attr.fs |= version >= 2 ? REFER : 0;
 	attr.fs |= version >= 3 ? TRUNCATE : 0;
 	attr.fs |= version >= 5 ? IOCTL_DEV : 0;
-	attr.net = version >= 4 ? TCP : 0;
+	attr.net = version >= 4 ? TCP_CONNECT : 0;
+	attr.net |= version >= 4 && !(who == JAIL_MIRROR && j->ports) ? TCP_BIND : 0;
 	attr.scoped = version >= 6 ? SCOPE_ABSTRACT : 0;
 	/* The main process ends mirrors by a signal. */
 	attr.scoped |= version >= 6 && who == JAIL_MIRROR ? SCOPE_SIGNAL : 0;

@@ -220,13 +220,16 @@ bool jail_spaces(struct jail *j, bool root, gid_t gpu_group)
 	if (root ? !enter_as_root(j, gpu_group) : !enter_as_user()) {
 		if (!jail_lacks(j, "a user namespace"))
 			return false;
+		j->ports = false;
 		/* Root can have some of the others without it. */
 		if (root && !unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWNS))
 			replace_folders(j);
 		return true;
 	}
-	if (unshare(CLONE_NEWNET | CLONE_NEWIPC))
+	if (unshare(CLONE_NEWNET | CLONE_NEWIPC)) {
+		j->ports = false;
 		ok &= jail_lacks(j, "network and IPC namespaces");
+	}
 	if (unshare(CLONE_NEWNS))
 		ok &= jail_lacks(j, "a mount namespace");
 	else

@@ -7,10 +7,12 @@
  */
 #define _GNU_SOURCE /* memfd_create, F_ADD_SEALS */
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,6 +35,18 @@ static cudaStream_t probe[CU_DEVICES]; /* in which it runs */
 #define DUMP_WAIT  10000 /* ms for a dump, of which an H200 needs 50 to 120 */
 #define ERROR_WAIT 1000	 /* ms between a dump and its error, of which an H200 needs 25 */
 
+/* The library that writes the dump waits for ever for a port at which it could listen. */
+static bool may_listen(void)
+{
+	const struct sockaddr_in any = {.sin_family = AF_INET};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool may = fd >= 0 && !bind(fd, (const struct sockaddr *)&any, sizeof(any));
+
+	if (fd >= 0)
+		close(fd);
+	return may;
+}
+
 static bool set_up_dump(cu_dump_set *set, int fd)
 {
 	int flags = CU_COREDUMP_LIGHTWEIGHT_FLAGS | CU_COREDUMP_SKIP_ABORT;
@@ -53,7 +67,7 @@ void cu_fault_open(struct be *be, cu_dump_set *set)
 				       "know where a kernel fails (--fault-place)";
 	int fd = memfd_create("qcu-fault", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	if (fd >= 0 && set && set_up_dump(set, fd)) {
+	if (fd >= 0 && set && may_listen() && set_up_dump(set, fd)) {
 		atomic_store(&dump_fd, fd);
 		return;
 	}

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -203,6 +204,31 @@ static void try_processes(void)
 
 /* ---- sockets ---- */
 
+/* With --fault-place there are ports. This process listens at one, and must not reach even that. */
+static void try_ports(void)
+{
+	struct sockaddr_in addr = {.sin_family = AF_INET};
+	struct iovec word = {"x", 1};
+	struct msghdr letter = {
+		.msg_name = &addr, .msg_namelen = sizeof(addr), .msg_iov = &word, .msg_iovlen = 1};
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof(addr);
+
+	addr.sin_addr.s_addr = htonl(INADDR_ANY);
+	try("listen at a port",
+	    bind(listener, (const struct sockaddr *)&addr, sizeof(addr)) || listen(listener, 1)
+		    ? -1
+		    : 0);
+	if (listener >= 0)
+		getsockname(listener, (struct sockaddr *)&addr, &len);
+	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	try("connect to a port", connect(fd, (const struct sockaddr *)&addr, sizeof(addr)));
+	try("send to a port", (int)sendmsg(fd, &letter, MSG_FASTOPEN | MSG_NOSIGNAL));
+	close(listener);
+	close(fd);
+}
+
 /* The test listens at QCU_TEST_SOCKET, a file, and at that name without a file. */
 static void try_sockets(void)
 {
@@ -333,6 +359,7 @@ static int versions(struct be *be, uint32_t *driver, uint32_t *runtime)
 	if (!getenv("QCU_TEST_NO_SANDBOX")) {
 		try_processes();
 		try_sockets();
+		try_ports();
 		try_nodes();
 		try_own_memory();
 	}
