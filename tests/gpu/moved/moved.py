@@ -53,9 +53,8 @@ def hear(vm, pattern):
     """Returns what the program says. It must not end."""
     found = vm.wait_for(pattern + rb"|ended with [1-9]").group(0)
     if re.fullmatch(rb"ended with [1-9]", found):
-        time.sleep(2)
-        vm.look()
-        raise Failed(f"the program {found.decode()}: {vm.console[-1500:].decode('ascii', 'replace')}")
+        vm.wait_for(b"that is all")
+        raise Failed(f"the program {found.decode()}: {vm.before[-1500:].decode('ascii', 'replace')}")
     return found
 
 
@@ -68,7 +67,7 @@ def new_root(vm):
 
 def begin(vm, way):
     """What goes wrong stands on the console, too."""
-    vm.does(f"mkfifo /tmp/in; {{ {PYTHON} {way} <>/tmp/in 2>/tmp/err; echo ended with $?; tail -n 9 /tmp/err; }} >/dev/ttyS0 &")
+    vm.does(f"mkfifo /tmp/in; {{ {PYTHON} {way} <>/tmp/in 2>/tmp/err; echo ended with $?; tail -n 9 /tmp/err; echo that is all; }} >/dev/ttyS0 &")
 
 
 def move(vm, name):
@@ -101,7 +100,7 @@ def programs():
         vm.does(f"hold {how}")
         for n in range(MOVES):
             vm = move(vm, f"hold{how}{n}")
-            vm.does("vector_add")
+            vm.does("holds && vector_add")
         vm.does("release && vector_add")
     vm.does("works")
     for n in range(MOVES):

@@ -43,6 +43,14 @@ take() {
 	[[ $f != *.so* ]] || find "${f%/*}" -maxdepth 1 -type l -lname "${f##*/}" -exec cp -a -t "$dir/" {} + 2>/dev/null
 }
 
+# What is missing shows here at once, and in a VM after minutes.
+try_files() {
+	cp -r "$work/stage/qcu" "$work/files/"
+	unshare -m bash -c 'mount --bind /dev "$1/dev" && mount --bind /proc "$1/proc" && LD_LIBRARY_PATH=/qcu/lib \
+		LD_PRELOAD=/qcu/lib/libcudart.so.13 LD_AUDIT=/qcu/lib/libqcuda-loader.so exec chroot "$@"' - \
+		"$work/files" "$python" "$work/share/moved_steps.py" imports 2>&1 | grep -v '^ERROR: ld.so' | tail -n 5
+}
+
 # What the program has loaded natively, but not NVIDIA's libraries that we have our own of.
 take_files() {
 	local f dir
@@ -58,6 +66,7 @@ take_files() {
 	dir=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["stdlib"])')
 	(cd / && tar -c --exclude test --exclude __pycache__ "${dir#/}") | tar -x -C "$work/files"
 	tar -c -C "$work/files" -f "$work/archive/files" .
+	try_files
 	echo "$(du -sm "$work/archive" | cut -f1) MB are copied into a VM"
 }
 
@@ -86,11 +95,11 @@ PATH=$PATH:$root/bin
 guest=$("$root/scripts/build-guest" | tail -n 1)
 qemu=$("$root/scripts/build-qemu" | tail -n 1)/bin/qemu-system-x86_64
 {
+	make_initrd
 	[ "$cases" = programs ] || {
 		run_natively
 		take_files
 	}
-	make_initrd
 	LIMIT=${LIMIT:-300} PYTHON=$python STEPS=$work/share/moved_steps.py FILES=$work/archive ROWS=$out/moved.csv OUT=$out \
 		PYTHONPATH=$machine python3 "$here/moved.py" "$work/vms" "$qemu" "$root/build/qcu-device/qcu-device" "$guest/vmlinux" \
 		"$work/initrd" "$out/moved.klog" 10 $cases

@@ -3,8 +3,10 @@
 
 	moved_steps.py train STEPS	trains a transformer; prints the bits of each tenth loss, and those of its weights
 	moved_steps.py serve		a language model that is loaded and has spoken once answers each line of its input
+	moved_steps.py imports		says that all files are there
 
 FILES names a file that gets the paths of all that the program has loaded, one in a line."""
+import glob
 import os
 import sys
 
@@ -32,7 +34,7 @@ def train(steps):
     torch.use_deterministic_algorithms(True)
     torch.manual_seed(3)
     model = Transformer().to(DEVICE)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
     for n in range(1, steps + 1):
         text = torch.randint(WORDS, (BATCH, LENGTH + 1)).to(DEVICE)
         with sdpa_kernel(SDPBackend.MATH):
@@ -76,13 +78,19 @@ def loaded():
     paths |= {os.path.join(tools, name) for name in os.listdir(tools)}
     for module in list(sys.modules.values()):
         paths |= {getattr(module, name, None) for name in ("__file__", "__cached__")}
-    return sorted(p for p in paths if isinstance(p, str) and os.path.isfile(p))
+    paths = {p for p in paths if isinstance(p, str) and os.path.isfile(p)}
+    # Some modules put an object in their place that does not tell the file.
+    for folder in {os.path.dirname(p) for p in paths if p.endswith(".py")}:
+        paths |= set(glob.glob(f"{folder}/*.py"))
+    return sorted(paths)
 
 
 if sys.argv[1] == "train":
     train(int(sys.argv[2]))
-else:
+elif sys.argv[1] == "serve":
     serve()
+else:
+    print("all files are there")
 if "FILES" in os.environ:
     with open(os.environ["FILES"], "w", encoding="utf-8") as out:
         out.write("\n".join(loaded()) + "\n")

@@ -257,7 +257,10 @@ class VM:
     def does(self, line):
         """Fails unless the guest carries this out."""
         self.start(line)
-        code = self.code()
+        try:
+            code = self.code()
+        except Failed as e:
+            raise Failed(f"{line}: {e}") from None
         if code:
             raise Failed(f"{self.name}: {line}: exit code {code}: {self.before[-300:]!r} {self.console[-300:]!r}, {self.device_said()}")
 
