@@ -2,7 +2,7 @@
 """
 For pytest, as a plugin: takes at most SAMPLED tests of each file, evenly spread over it, or with PART=K/N the Kth of N
 parts of N times as many; or the tests that the file CHOSEN names, in its order. Prints one line for each test that
-has ended: what it is, whether it passed, failed or was skipped, and how many seconds it took.
+has ended: what it is, whether it passed, failed or was skipped, how many seconds it took, and its properties.
 """
 import collections
 import inspect
@@ -52,4 +52,4 @@ def pytest_runtest_logreport(report):
         worst[report.nodeid] = report.outcome
     if report.when == "teardown":
         print(f"\ntest {name_of(report.nodeid)} {worst[report.nodeid]} {seconds[report.nodeid]:.3f}",
-              file=sys.__stdout__, flush=True)
+              *(value for _, value in report.user_properties), file=sys.__stdout__, flush=True)
