@@ -80,6 +80,8 @@ numba)
 	;;
 pytorch)
 	rm -f conftest.py # for an older pytest
+	# Newer PyTorch derives the class of a device's tests from theirs, so that this would call itself.
+	sed -i 's/super(self\.__class__, self)/super()/' test_*.py
 	run+=(-p own_pytorch --assert plain -W ignore)
 	n=${SAMPLED:-42}
 	parts=("$n 0/2 test_torch.py" "$n 1/2 test_torch.py" "$n 0/2 test_linalg.py" "$n 1/2 test_linalg.py"
