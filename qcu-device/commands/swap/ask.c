@@ -180,7 +180,10 @@ static void sleep_on_word(const _Atomic uint32_t *word, uint32_t is, const struc
 	syscall(SYS_futex, word, FUTEX_WAIT, is, t, NULL, 0);
 }
 
-/* Waits for the answer to this request. */
+/*
+ * Waits for the answer to this request. If there is no broker, only the first request waits for
+ * one: a new broker looks at the page as soon as it knows it.
+ */
 static uint32_t wait_for_answer(struct swap_gpu *g, uint32_t number, uint64_t until_ns)
 {
 	const struct timespec pause = {.tv_nsec = RETRY_NS};
@@ -188,6 +191,7 @@ static uint32_t wait_for_answer(struct swap_gpu *g, uint32_t number, uint64_t un
 	const _Atomic uint32_t *word = &room_of(g)->answer;
 	uint32_t answer, looks = atomic_load(&o->looks), now;
 	uint64_t since = spin_clock();
+	bool gone = g->silent && g->silent_looks == looks;
 
 	for (;;) {
 		answer = atomic_load(word);
@@ -197,10 +201,11 @@ static uint32_t wait_for_answer(struct swap_gpu *g, uint32_t number, uint64_t un
 		if (now != looks)
 			since = spin_clock();
 		looks = now;
-		if (atomic_load(&g->m->swap->stop) || spin_clock() > until_ns ||
-		    spin_clock() - since > BROKEN_NS)
-			return 0;
+		g->silent = spin_clock() - since > BROKEN_NS || (gone && now == g->silent_looks);
+		g->silent_looks = now;
 		eventfd_write(g->m->turns.view.bell, 1);
+		if (atomic_load(&g->m->swap->stop) || spin_clock() > until_ns || g->silent)
+			return 0;
 		sleep_on_word(word, answer, &pause);
 	}
 }

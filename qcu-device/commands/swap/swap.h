@@ -26,7 +26,9 @@ struct swap_gpu {
 	_Atomic uint64_t held, granted;
 	_Atomic uint64_t told; /* what had been taken when the broker was told last */
 	pthread_mutex_t ask;   /* one request at a time */
-	pthread_mutex_t tell;  /* protects `granted` and what the broker is told */
+	bool silent;	       /* under `ask`: no broker has answered when it had looked so often */
+	uint32_t silent_looks;
+	pthread_mutex_t tell; /* protects `granted` and what the broker is told */
 	/* Commands that have asked and have not taken yet. Until then nothing that was granted goes
 	 * back. */
 	atomic_uint asking;

@@ -221,6 +221,27 @@ def killed():
     until('nothing is held', lambda: not total('held_mib'))
 
 
+def gone():
+    """A broker that is killed, and none comes in its place: the program waits for one once, and not at each allocation, of
+    which there are about a thousand. When one comes, allocations succeed again."""
+    p = broker()
+    a = Program(8)
+    a.goes_on()
+    p.send_signal(signal.SIGKILL)
+    p.wait()
+    a.goes_on(4000)
+    expect('no allocation failed', a.numbers()[2] > 100)
+    broker()
+
+    def succeeds():
+        before = a.numbers()
+        a.goes_on(100)
+        return a.numbers()[2] == before[2]
+
+    until('allocations succeed', succeeds)
+    a.end()
+
+
 def moving():
     """Programs that are killed while their memory leaves or comes back: the others go on, and nothing is left behind."""
     rng = random.Random(seed)
@@ -294,4 +315,4 @@ def odd():
     expect('a program failed', all(p.wait(LIMIT) == 0 for p in both))
 
 
-run(turns, idle, odd, full, stores, guaranteed, real, killed, moving, forged, steps)
+run(turns, idle, odd, full, stores, guaranteed, real, killed, gone, moving, forged, steps)
