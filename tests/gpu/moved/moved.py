@@ -7,10 +7,12 @@ usage: moved.py FOLDER QEMU QCU_DEVICE VMLINUX INITRD KLOG SLOW CASE...
 
 FILES is a folder with an archive, files, that becomes the root of PyTorch's programs in the guest.
 """
+import contextlib
 import glob
 import os
 import re
 import statistics
+import subprocess
 import sys
 import time
 
@@ -24,12 +26,16 @@ moving.LIMIT = int(os.environ["LIMIT"])
 gpu = os.environ.get("GPU", "cuda")
 memory = "16G" if gpu == "cuda" else "128M"
 moving.GPU = ("--gpu", gpu, "--swap", memory, "--vram", memory)
-moving.MEMORY = "6G" if set(cases) - {"programs"} else "512M"
+FILLER = os.environ.get("FILLER") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "fill_gpu.py")
+moving.MEMORY = "6G" if set(cases) - {"programs", "full"} else "512M"
 files, steps, out = os.environ["FILES"], os.environ["STEPS"], os.environ["OUT"]
 FILES = ("-fsdev", f"local,id=files,path={files},security_model=none,readonly=on",
          "-device", "virtio-9p-pci,fsdev=files,mount_tag=files")
 PYTHON = (f"PYTHONPYCACHEPREFIX={os.environ['PYTHONPYCACHEPREFIX']} LD_LIBRARY_PATH=/qcu/lib LD_PRELOAD=/qcu/lib/libcudart.so.13 "
           f"LD_AUDIT=/qcu/lib/libqcuda-loader.so chroot /new {os.environ['PYTHON']} {steps}")
+# A guest that hangs can be asked what it waits for.
+moving.APPEND += " sysrq_always_enabled"
+vms = []
 rows = []
 
 
@@ -43,9 +49,14 @@ def native(way):
 
 
 def boot(name):
-    vm = VM(name, *FILES)
+    vm = note(VM(name, *FILES))
     vm.boot()
     vm.does("vector_add")
+    return vm
+
+
+def note(vm):
+    vms.append(vm)
     return vm
 
 
@@ -73,7 +84,7 @@ def begin(vm, way):
 def move(vm, name):
     """To another QEMU. A program that is in the middle of something means another try."""
     for _ in range(20):
-        target = VM(name, *FILES, incoming=True)
+        target = note(VM(name, *FILES, incoming=True))
         target.listen()
         vm.capabilities()
         vm.fast()
@@ -106,6 +117,48 @@ def programs():
     for n in range(MOVES):
         vm = move(vm, f"work{n}")
     vm.does("worked")
+    vm.end()
+
+
+@contextlib.contextmanager
+def filled():
+    """Another process has all memory of the GPU."""
+    filler = subprocess.Popen([sys.executable, FILLER], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    moving.everything.append(filler)
+    try:
+        said = filler.stdout.readline().decode().strip()
+        say(said)
+        expect("the GPU cannot be filled", said)
+        yield
+    finally:
+        filler.kill()
+        filler.wait()
+
+
+def ends(vm, line):
+    """It may fail, but it must end. Returns its exit code."""
+    began = time.monotonic()
+    vm.start(line)
+    code = vm.code()
+    errors = re.findall(r"cudaError\w+", vm.before.decode("ascii", "replace"))
+    say(f"{line} ended with {code} after {time.monotonic() - began:.2f} s {' '.join(errors[:1])}")
+    return code
+
+
+def full():
+    if gpu != "cuda":
+        say("skipped: the software GPU has no memory of its own that another process could take")
+        return
+    vm = boot("full")
+    for n in range(2):
+        vm.does("hold")
+        # What leaves for others cannot be moved: so the VM moves before anything is asked for.
+        with filled():
+            if n:
+                vm = move(vm, "fullmoved")
+            expect("vector_add found memory", ends(vm, "vector_add"))
+        ends(vm, "release")
+        vm.does("until_true vector_add")
     vm.end()
 
 
@@ -161,7 +214,7 @@ def clones():
     times = []
     for n in range(CLONES):
         began = time.monotonic()
-        vm = VM(f"clone{n}", *FILES, incoming=True)
+        vm = note(VM(f"clone{n}", *FILES, incoming=True))
         vm.qmp("migrate-incoming", uri=f"file:{path}")
         until("it runs", vm.runs)
         ran = time.monotonic()
@@ -171,18 +224,28 @@ def clones():
     add_row("2: clone", times)
 
 
+def tell_who_waits():
+    """What threads of the device wait for, and what blocks in the guests."""
+    found = subprocess.run(["ps", "-eLo", "pid,tid,stat,etimes,wchan:32,comm"], capture_output=True, text=True, check=False).stdout
+    say("\n".join(line for line in found.split("\n") if "qcu-" in line))
+    for vm in vms:
+        if vm.process.poll() is None:
+            say(f"-- tasks of {vm.name}\n{vm.tasks()[-6000:]}")
+
+
 failed = 0
 try:
     for name in cases:
         say(f"== {name}")
         try:
-            {f.__name__: f for f in (programs, training, clones)}[name]()
+            {f.__name__: f for f in (programs, full, training, clones)}[name]()
         except Failed as e:
             failed = 1
             say(f"FAILED {e}")
             for log in sorted(glob.glob(f"{folder}/*.log"), key=os.path.getmtime)[-4:]:
                 with open(log, encoding="ascii", errors="replace") as f:
                     say(f"-- {os.path.basename(log)}\n{f.read()[-1500:]}")
+            tell_who_waits()
 finally:
     moving.end_everything()
 with open(os.environ["ROWS"], "w", encoding="ascii") as f:

@@ -6,13 +6,14 @@
 #	moved.sh [OUT [CASE...]]	PYTHON names the interpreter, GPU the backend (cuda), LIMIT seconds for one step (300)
 #
 #	programs	programs that hold memory and compute are moved five times
+#	full		another process has all memory of the GPU: what a VM begins ends with an error, also after a move
 #	training	PyTorch's training of 100 steps is moved five times: the bits of its losses beside native's
 #	clones		a language model in PyTorch is loaded and has spoken; its VM is saved, and started ten times from there:
 #			the time from a VM's start to its first word, beside that of the first VM
 #
 # OUT (default: the current folder) gets moved.out, the outputs, and moved.csv: rows in the form of
-# perf/results/GPU/all.csv. A VM that has mounted a folder of the host cannot be moved, so what the program loads is copied into
-# the VM. Needs python3, and for the last two cases PyTorch. Uses the bundle if there is one.
+# perf/results/GPU/all.csv, which perf/figures draws. A VM that has mounted a folder of the host cannot be moved, so what the
+# program loads is copied into the VM. Needs python3, and for the last two cases PyTorch. Uses the bundle if there is one.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 machine=$here/../../vm/machine
@@ -21,7 +22,7 @@ root=$here/../../..
 root=$(cd "$root" && pwd)
 out=$(cd "${1:-.}" && pwd) || exit 2
 [ $# -eq 0 ] || shift
-cases=${*:-programs training clones}
+cases=${*:-programs full training clones}
 python=$("${PYTHON:-python3}" -c 'import sys; print(sys.executable)') || exit 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -96,10 +97,10 @@ guest=$("$root/scripts/build-guest" | tail -n 1)
 qemu=$("$root/scripts/build-qemu" | tail -n 1)/bin/qemu-system-x86_64
 {
 	make_initrd
-	[ "$cases" = programs ] || {
+	if [[ " $cases " == *" training "* || " $cases " == *" clones "* ]]; then
 		run_natively
 		take_files
-	}
+	fi
 	LIMIT=${LIMIT:-300} PYTHON=$python STEPS=$work/share/moved_steps.py FILES=$work/archive ROWS=$out/moved.csv OUT=$out \
 		PYTHONPATH=$machine python3 "$here/moved.py" "$work/vms" "$qemu" "$root/build/qcu-device/qcu-device" "$guest/vmlinux" \
 		"$work/initrd" "$out/moved.klog" 10 $cases

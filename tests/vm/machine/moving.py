@@ -56,10 +56,11 @@ def make_qcow2(path, size=1 << 30):
 
 
 def until(what, test):
+    """what: a text, or a function that returns it in the end."""
     end = time.monotonic() + LIMIT
     while not test():
         if time.monotonic() > end:
-            raise Failed("waited in vain: " + what)
+            raise Failed("waited in vain: " + (what if isinstance(what, str) else what()))
         time.sleep(0.02)
 
 
@@ -243,7 +244,7 @@ class VM:
             found = re.search(pattern, self.console)
             return found
 
-        until(f"{self.name} says {pattern}: {self.console[-400:]!r}", there)
+        until(lambda: f"{self.name} says {pattern}: {self.console[-400:]!r}", there)
         self.before = self.console[: found.start()]
         self.console = self.console[found.end():]
         return found
@@ -267,6 +268,17 @@ class VM:
     def device_said(self):
         with open(self.device.log, encoding="ascii", errors="replace") as log:
             return log.read()[-300:]
+
+    def tasks(self):
+        """What blocks in the guest, and what its processors do, as its kernel says. It obeys only with sysrq_always_enabled."""
+        self.look()
+        at = len(self.console)
+        for key in "9wl":
+            self.qmp("chardev-send-break", id="console")
+            self.terminal.sendall(key.encode())
+            time.sleep(1)
+        self.look()
+        return self.console[at:].decode("ascii", "replace")
 
     def boot(self):
         self.wait_for(rb"obeys\r?\n")
