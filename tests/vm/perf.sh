@@ -130,6 +130,13 @@ fi
 # The plots of that result, if matplotlib is installed.
 if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
 	expect_host plots 0 'scale.svg' perf/figures "$tmp/smoke"
+	# Rows as tests/gpu/moved/moved.py writes them.
+	mkdir "$tmp/clones"
+	{
+		head -n 1 "$tmp/smoke/all.csv"
+		printf 'clone,clones,%s,0,%s,,%s,,,,,\n' '1: cold VM' 60.000,s,60.000,60.000 1 '2: clone' 3.000,s,2.000,4.000 10
+	} >"$tmp/clones/all.csv"
+	expect_host plots-clones 0 'clones.svg' perf/figures "$tmp/clones"
 else
 	echo '@skip plots python3-matplotlib is not installed (perf/figures installs it when asked to draw)'
 fi
