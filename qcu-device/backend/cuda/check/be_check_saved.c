@@ -4,6 +4,9 @@
  * says where they are. A fresh one must get all memory at the same addresses. Where CUDA puts the
  * variables of a module, and which number a texture has, is reported: a session is restored only if
  * they are the same.
+ *
+ * Then once more, with a kernel that prints in between, and a second module after that: CUDA keeps
+ * memory of its own for printf from then on, which must not lie where something is wanted.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +27,9 @@ static struct told {
 	size_t var_count;
 	uint64_t texture[TEXTURES];
 	bool whole;
+	bool prints;
+	struct be_wanted later[VARS]; /* variables of the second module */
+	size_t later_count;
 } * told;
 
 static uint64_t size_of_block(unsigned int i)
@@ -61,12 +67,38 @@ static bool make_textures(struct check *c, uint64_t *number)
 
 static bool begin_backend(struct check *c)
 {
-	const struct be_options opt = {.gpus = 1, .movable = true, .verbose = c->verbose};
+	const struct be_options opt = {
+		.gpus = 1, .movable = true, .verbose = c->verbose, .capture_stdout = told->prints};
 
 	if (!want(c->ops->open(&c->be, &opt), 0, "open"))
 		return false;
 	c->legacy = c->ops->stream_legacy(c->be, 0);
 	return true;
+}
+
+static bool print_something(struct check *c)
+{
+	const int n = 3;
+	const struct be_launch l = {
+		.grid = {1, 1, 1}, .block = {3, 1, 1}, .params = &n, .param_bytes = sizeof(n)};
+	char text[256];
+	size_t got = 0;
+
+	return want(CALL(c, launch, check_kernel(c, "check_print"), &l, c->legacy), 0, "launch") &&
+	       want(CALL(c, stream_sync, c->legacy), 0, "stream_sync") &&
+	       want(CALL(c, print_read, text, sizeof(text), &got), 0, "print_read") &&
+	       check(got, "a kernel prints");
+}
+
+static bool print_and_load(struct check *c, const struct image_names *names)
+{
+	struct be_module *second;
+
+	if (!print_something(c) ||
+	    !want(CALL(c, module_load, c->image, c->image_len, NULL, &second), 0, "module_load"))
+		return false;
+	told->later_count = c->ops->module_vars(c->be, second, names, told->later, VARS);
+	return check(told->later_count <= VARS, "it has %zu variables", told->later_count);
 }
 
 static void say_where(struct check *c)
@@ -87,6 +119,8 @@ static void say_where(struct check *c)
 		if (!want(allocate_block(c, i, w->size, &w->addr), 0, "memory"))
 			return;
 		(void)c->ops->mem_block(c->be, w->addr, w + 1);
+		if (told->prints && i == BLOCKS / 2 && !print_and_load(c, &names))
+			return;
 	}
 	told->var_count = c->ops->module_vars(c->be, c->module, &names, told->vars, VARS);
 	check(told->var_count >= 2 && told->var_count <= VARS, "it has %zu variables",
@@ -145,29 +179,69 @@ static void ask_for_what_is_in_use(struct check *c)
 	want(CALL(c, mem_free, mine), 0, "mem_free");
 }
 
+/* As a mirror does before anything else. */
+static void hold_memory(struct check *c)
+{
+	struct be_wanted places[BLOCKS];
+	unsigned int i;
+
+	for (i = 0; i < BLOCKS; i++)
+		places[i] = told->memory[i][told->memory[i][1].size != 0];
+	want(CALL(c, hold, places, BLOCKS), 0, "hold");
+}
+
+static struct be_module *load_wanted(struct check *c, const struct be_wanted *vars, size_t count)
+{
+	struct be_module *m = NULL;
+
+	c->ops->want(c->be, vars, count);
+	want(CALL(c, module_load, c->image, c->image_len, NULL, &m), 0, "module_load");
+	c->ops->want(c->be, NULL, 0);
+	return m;
+}
+
+/* Modules are settled in the order of their addresses. */
+static int settle_both(struct check *c, struct be_module *second, const struct image_names *names)
+{
+	const bool first = told->vars[0].addr < told->later[0].addr;
+	int ret = c->ops->module_settle(c->be, first ? c->module : second, names);
+
+	return ret ? ret : c->ops->module_settle(c->be, first ? second : c->module, names);
+}
+
 static void find_all_again(struct check *c)
 {
 	uint64_t texture[TEXTURES], odd = 0;
+	struct be_module *second = NULL;
 	struct image_names names;
 	unsigned int i;
-	int ret;
+	int ret = 0;
 
 	if (!begin_backend(c) ||
 	    !want(image_names(c->image, c->image_len, &names), 0, "image_names"))
 		return;
-	c->ops->want(c->be, told->vars, told->var_count);
-	if (!want(CALL(c, module_load, c->image, c->image_len, NULL, &c->module), 0, "module_load"))
+	if (told->prints)
+		hold_memory(c);
+	c->module = load_wanted(c, told->vars, told->var_count);
+	if (told->prints)
+		second = load_wanted(c, told->later, told->later_count);
+	if (!c->module || (told->prints && !second))
 		return;
-	c->ops->want(c->be, NULL, 0);
+	if (second)
+		ret = settle_both(c, second, &names);
 	for (i = 0; i < BLOCKS; i++)
 		check(allocate_wanted(c, i) == told->memory[i][0].addr,
 		      "memory of %llu bytes is at %llx again",
 		      (unsigned long long)told->memory[i][0].size,
 		      (unsigned long long)told->memory[i][0].addr);
-	ret = c->ops->module_settle(c->be, c->module, &names);
-	fprintf(report, "variables of a fresh process: %s (%zu, the first at %llx)\n",
-		ret ? "at other addresses" : "at the same addresses", told->var_count,
-		(unsigned long long)told->vars[0].addr);
+	if (!second)
+		ret = c->ops->module_settle(c->be, c->module, &names);
+	fprintf(report, "variables of a fresh process%s: %s (%zu, the first at %llx)\n",
+		second ? ", after a kernel has printed" : "",
+		ret ? "at other addresses" : "at the same addresses",
+		told->var_count + told->later_count, (unsigned long long)told->vars[0].addr);
+	if (second)
+		print_something(c);
 	for (i = 0; i < BLOCKS; i++)
 		use_memory(c, i);
 	if (told->whole && make_textures(c, texture))
@@ -191,6 +265,10 @@ void check_saved(struct check *c, void (*in_child)(struct check *c, void (*fn)(s
 	told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (!check(told != MAP_FAILED, "shared memory"))
 		return;
+	in_child(c, say_where);
+	in_child(c, find_all_again);
+	memset(told, 0, sizeof(*told));
+	told->prints = true;
 	in_child(c, say_where);
 	in_child(c, find_all_again);
 	munmap(told, sizeof(*told));
