@@ -11,11 +11,12 @@
 #include "qcu-device/base/gap.h"
 
 /*
- * A mirror maps from 0x2aaaaaaab000, or up to a TiB above that, upwards. The first addresses that
- * it sets aside for guests begin at 0x550000000000 (window.c). If all gaps are as large as can be,
- * 25 TiB are left.
+ * A mirror maps from 0x2aaaaaaab000, or up to a TiB above that, upwards. CUDA maps from FIRST_END
+ * on, in each mirror. Device memory begins at 0x480000000000 (be_cuda_plot.c): if all gaps are as
+ * large as can be, 13 TiB are left below.
  */
-#define GAPS	  16u /* one for CUDA, and two for each library */
+#define FIRST_END 0x2c0000000000ull
+#define GAPS	  15u /* two for each library */
 #define GAP_MAX	  (1ull << 40)
 #define GAP_GRAIN (2ull << 20) /* CUDA's ranges begin at multiples of this or more */
 
@@ -51,14 +52,31 @@ static bool fill_holes(uintptr_t below)
 	return true;
 }
 
+/* Where addresses are given out downwards, nothing would lie above a gap. */
+static bool are_upward(void)
+{
+	return personality(0xffffffff) & ADDR_COMPAT_LAYOUT;
+}
+
+bool gap_begin(void)
+{
+	const uintptr_t top = FIRST_END - GAP_GRAIN;
+
+	if (!are_upward())
+		return true;
+	return mmap((void *)top, GAP_GRAIN, PROT_NONE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+		    0) == (void *)top &&
+	       fill_holes(top);
+}
+
 bool gap_leave(void)
 {
 	static atomic_uint gaps;
 	uint64_t random;
 	uintptr_t gap;
 
-	/* Where addresses are given out downwards, nothing would lie above a gap. */
-	if (!(personality(0xffffffff) & ADDR_COMPAT_LAYOUT))
+	if (!are_upward())
 		return true;
 	if (atomic_fetch_add(&gaps, 1) >= GAPS ||
 	    getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))

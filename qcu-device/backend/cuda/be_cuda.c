@@ -50,7 +50,7 @@ int cu_open(struct be **out, const struct be_options *opt)
 	be->charge_ctx = opt->charge_ctx;
 	/* CUDA starts, which loads its library. What it maps from here on lies behind the gap. */
 	ret = CU(be, cudaGetDeviceCount, &count);
-	(void)gap_leave();
+	(void)gap_begin();
 	if (!ret && opt->fault_place) {
 		(void)cu_driver_function(be, "cuCoredumpSetAttributeGlobal", &set_dump);
 		cu_fault_open(be, set_dump);

@@ -152,8 +152,12 @@ struct cu_place {
 	PFN_cuMemUnmap_v10020 unmap;
 	PFN_cuMemSetAccess_v10020 access;
 	bool possible;	      /* the driver has all of them */
-	pthread_mutex_t lock; /* protects the list */
+	pthread_mutex_t lock; /* protects the list, and what follows */
 	struct cu_placed *placed;
+	/* be_cuda_plot.c: the range of addresses that is ours; size 0: there is none. */
+	bool area_tried;
+	uint64_t area_size, area_next;
+	struct sorted area_taken; /* struct be_wanted, of which address and size count */
 };
 
 /* be_cuda_plot.c: the largest part. Smaller ones cost more time to map: so many parts, so many
@@ -334,6 +338,18 @@ int cu_plot_drop(struct be *be, uint64_t addr);
 int cu_plot_wait(struct be *be, uint64_t addr);
 /* Changes what a device may do with the plots of a pool. */
 int cu_plots_access(struct be *be, struct be_pool *p, unsigned int dev, uint8_t flags);
+/*
+ * Takes addresses for device memory from the area. If there is none, CUDA reserves them. wanted:
+ * these, or none at all (0: any).
+ */
+#define CU_AREA 0x480000000000ull
+int cu_area_take(struct be *be, uint64_t size, uint64_t align, uint64_t wanted, CUdeviceptr *at);
+int cu_area_give(struct be *be, uint64_t addr, uint64_t size);
+/*
+ * Lets CUDA reserve these addresses. It does so only if it has no room for as much elsewhere: such
+ * room is taken meanwhile. "Not supported": CUDA chooses others all the same.
+ */
+int cu_reserve_there(struct be *be, uint64_t size, uint64_t addr);
 /* Where the plot around this address is. False: there is none. */
 bool cu_plot_place(struct be *be, uint64_t addr, struct be_wanted *place);
 /* Is nothing of the plot away? */

@@ -120,7 +120,6 @@ err_release:
 int cu_mem_place(struct be *be, unsigned int dev, uint64_t addr, uint64_t len, uint64_t room)
 {
 	struct cu_placed *p;
-	CUdeviceptr at = 0;
 	int ret = cu_use(be, dev);
 
 	if (ret)
@@ -132,10 +131,10 @@ int cu_mem_place(struct be *be, unsigned int dev, uint64_t addr, uint64_t len, u
 		return QCU_ERR_MemoryAllocation;
 	p->addr = addr;
 	munmap((void *)(uintptr_t)addr, room);
-	ret = CU_DRIVER(be, reserve, &at, room, 0, (CUdeviceptr)addr, 0);
+	ret = cu_reserve_there(be, room, addr);
 	if (ret)
 		goto err_free;
-	ret = at == addr ? map_new_memory(be, dev, addr, len, p) : (int)QCU_ERR_NotSupported;
+	ret = map_new_memory(be, dev, addr, len, p);
 	if (ret)
 		goto err_unreserve;
 	pthread_mutex_lock(&be->place.lock);
@@ -145,7 +144,7 @@ int cu_mem_place(struct be *be, unsigned int dev, uint64_t addr, uint64_t len, u
 	return QCU_ERR_Success;
 
 err_unreserve:
-	CU_DRIVER(be, unreserve, at, room);
+	CU_DRIVER(be, unreserve, (CUdeviceptr)addr, room);
 err_free:
 	free(p);
 	return ret;

@@ -11,6 +11,7 @@
  * has had.
  */
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include "qcu-device/backend/cuda/be_cuda.h"
 
@@ -29,6 +30,175 @@ int cu_plots_open(struct be *be)
 	return pthread_mutex_init(&be->plot_lock, NULL) ? QCU_ERR_OperatingSystem : 0;
 }
 
+/*
+ * All device memory lies in one range of addresses, the area. Each mirror reserves it at the same
+ * place, where nothing else is: above what the mirror and CUDA map (gap.h), below what it sets
+ * aside for guests (window.c). So the addresses of a session are free in another mirror. CUDA gives
+ * a large reservation the address that it is asked for. It does not give it to a small one, as long
+ * as it has room elsewhere.
+ */
+#define AREA_MOST  (8ull << 40)
+#define AREA_LEAST (256ull << 30)
+#define FILLERS	   256 /* of 32 MiB each: more room than CUDA has for itself */
+
+/* The lock of the area is held in these functions. */
+static int open_area(struct be *be)
+{
+	struct cu_place *p = &be->place;
+	uint64_t size = AREA_MOST, random;
+	CUdeviceptr at = 0;
+	int ret = 0;
+
+	if (p->area_tried)
+		return QCU_ERR_Success;
+	for (; size >= AREA_LEAST && at != CU_AREA; size /= 2) {
+		ret = CU_DRIVER(be, reserve, &at, size, 0, CU_AREA, 0);
+		if (ret && ret != QCU_ERR_MemoryAllocation && ret != QCU_ERR_InvalidValue)
+			return ret;
+		if (!ret && at == CU_AREA)
+			p->area_size = size;
+		else if (!ret)
+			CU_DRIVER(be, unreserve, at, size);
+	}
+	p->area_tried = true;
+	p->area_taken.size = sizeof(struct be_wanted);
+	/* Two mirrors, of which one gets the other's session, begin at different places. */
+	if (p->area_size && getrandom(&random, sizeof(random), 0) == sizeof(random))
+		p->area_next = random % p->area_size;
+	return QCU_ERR_Success;
+}
+
+static bool is_in_area(const struct cu_place *p, uint64_t addr, uint64_t size)
+{
+	return addr >= CU_AREA && size <= p->area_size && addr - CU_AREA <= p->area_size - size;
+}
+
+/* Takes this place, or says where what is in the way ends. Returns 0 if there is no memory. */
+static uint64_t take_place(struct cu_place *p, uint64_t addr, uint64_t size)
+{
+	struct be_wanted *r = (struct be_wanted *)p->area_taken.v;
+	size_t i = sorted_upto(&p->area_taken, addr);
+
+	if (i && r[i - 1].addr + r[i - 1].size > addr)
+		return r[i - 1].addr + r[i - 1].size;
+	if (i < p->area_taken.count && r[i].addr < addr + size)
+		return r[i].addr + r[i].size;
+	r = sorted_insert(&p->area_taken, i);
+	if (!r)
+		return 0;
+	*r = (struct be_wanted){.addr = addr, .size = size};
+	p->area_next = addr + size - CU_AREA;
+	return addr;
+}
+
+/* The first place behind the last one that was taken; then from the beginning. 0: none. */
+static uint64_t take_any_place(struct cu_place *p, uint64_t size, uint64_t align)
+{
+	const uint64_t grain = align > CU_UNIT ? align : CU_UNIT;
+	uint64_t at = CU_AREA + p->area_next, end;
+	unsigned int turns = 0;
+
+	for (;;) {
+		at = (at + grain - 1) / grain * grain;
+		if (!is_in_area(p, at, size)) {
+			if (turns++)
+				return 0;
+			at = CU_AREA;
+			continue;
+		}
+		end = take_place(p, at, size);
+		if (!end || end == at)
+			return end;
+		at = end;
+	}
+}
+
+int cu_reserve_there(struct be *be, uint64_t size, uint64_t addr)
+{
+	CUdeviceptr got[FILLERS];
+	unsigned int n = 0;
+	bool there = false;
+	int ret = 0;
+
+	while (n < FILLERS && !there && !ret) {
+		ret = CU_DRIVER(be, reserve, &got[n], size, 0, (CUdeviceptr)addr, 0);
+		there = !ret && got[n] == addr;
+		n += !ret && !there;
+	}
+	while (n--)
+		CU_DRIVER(be, unreserve, got[n], size);
+	return there || ret ? ret : (int)QCU_ERR_NotSupported;
+}
+
+static int reserve_of_cuda(struct be *be, uint64_t size, uint64_t align, uint64_t wanted,
+			   CUdeviceptr *at)
+{
+	int ret;
+
+	if (wanted) {
+		ret = cu_in_window(wanted, size) ? (int)QCU_ERR_NotSupported
+						 : cu_reserve_there(be, size, wanted);
+		*at = ret ? 0 : wanted;
+		return ret == QCU_ERR_NotSupported ? (int)QCU_ERR_MemoryAllocation : ret;
+	}
+	ret = CU_DRIVER(be, reserve, at, size, align, 0, 0);
+	if (ret || !cu_in_window(*at, size))
+		return ret;
+	CU_DRIVER(be, unreserve, *at, size);
+	return QCU_ERR_MemoryAllocation;
+}
+
+int cu_area_take(struct be *be, uint64_t size, uint64_t align, uint64_t wanted, CUdeviceptr *at)
+{
+	struct cu_place *p = &be->place;
+	bool there = true;
+	int ret;
+
+	pthread_mutex_lock(&p->lock);
+	ret = open_area(be);
+	*at = 0;
+	if (!ret && wanted && is_in_area(p, wanted, size))
+		*at = take_place(p, wanted, size) == wanted ? wanted : 0;
+	else if (!ret && !wanted && p->area_size)
+		*at = take_any_place(p, size, align);
+	else
+		there = false;
+	pthread_mutex_unlock(&p->lock);
+	if (ret || *at)
+		return ret;
+	return there && wanted ? (int)QCU_ERR_MemoryAllocation
+			       : reserve_of_cuda(be, size, align, wanted, at);
+}
+
+int cu_area_give(struct be *be, uint64_t addr, uint64_t size)
+{
+	struct cu_place *p = &be->place;
+	bool there;
+	size_t i;
+
+	pthread_mutex_lock(&p->lock);
+	there = is_in_area(p, addr, size);
+	i = there ? sorted_upto(&p->area_taken, addr) : 0;
+	if (i && ((struct be_wanted *)p->area_taken.v)[i - 1].addr == addr)
+		sorted_remove(&p->area_taken, i - 1);
+	/* What was taken last is the next place again. */
+	if (p->area_next == addr + size - CU_AREA)
+		p->area_next = addr - CU_AREA;
+	pthread_mutex_unlock(&p->lock);
+	return there ? (int)QCU_ERR_Success : CU_DRIVER(be, unreserve, (CUdeviceptr)addr, size);
+}
+
+static void close_area(struct be *be)
+{
+	struct cu_place *p = &be->place;
+
+	if (p->area_size)
+		CU_DRIVER(be, unreserve, CU_AREA, p->area_size);
+	sorted_free(&p->area_taken);
+	p->area_size = 0;
+	p->area_tried = false;
+}
+
 /* What is still held is free again. */
 static void end_hold(struct be *be)
 {
@@ -37,13 +207,14 @@ static void end_hold(struct be *be)
 
 	for (i = 0; i < be->held.count; i++)
 		if (h[i].size)
-			CU_DRIVER(be, unreserve, (CUdeviceptr)h[i].addr, h[i].size);
+			cu_area_give(be, h[i].addr, h[i].size);
 	sorted_free(&be->held);
 }
 
 void cu_plots_close(struct be *be)
 {
 	end_hold(be);
+	close_area(be);
 	sorted_free(&be->plots);
 	pthread_mutex_destroy(&be->plot_lock);
 }
@@ -177,23 +348,12 @@ void cu_part_give(struct cu_plot *b, unsigned int i, unsigned int count)
 	}
 }
 
-/* There, or not at all. */
-static int reserve_there(struct be *be, uint64_t size, uint64_t at)
-{
-	CUdeviceptr got = 0;
-	int ret = CU_DRIVER(be, reserve, &got, size, 0, (CUdeviceptr)at, 0);
-
-	if (ret || (got == at && !cu_in_window(at, size)))
-		return ret;
-	CU_DRIVER(be, unreserve, got, size);
-	return QCU_ERR_MemoryAllocation;
-}
-
 static int hold_place(struct be *be, const struct be_wanted *place)
 {
 	const uint64_t size = cu_units(place->size);
 	size_t at = sorted_upto(&be->held, place->addr);
 	struct be_wanted *h = (struct be_wanted *)be->held.v;
+	CUdeviceptr got;
 	int ret;
 
 	/* Small memory of one slab has one place. */
@@ -203,12 +363,12 @@ static int hold_place(struct be *be, const struct be_wanted *place)
 	 */
 	ret = cu_use(be, place->dev);
 	if (!ret)
-		ret = reserve_there(be, size, place->addr);
+		ret = cu_area_take(be, size, 0, place->addr, &got);
 	h = ret ? NULL : sorted_insert(&be->held, at);
 	if (h)
 		*h = (struct be_wanted){.addr = place->addr, .size = size};
 	else if (!ret)
-		CU_DRIVER(be, unreserve, (CUdeviceptr)place->addr, size);
+		cu_area_give(be, place->addr, size);
 	return ret || h ? ret : (int)QCU_ERR_MemoryAllocation;
 }
 
@@ -239,17 +399,6 @@ static bool take_held(struct be *be, uint64_t size, uint64_t at)
 	return true;
 }
 
-/* Anywhere. */
-static int reserve_addresses(struct be *be, uint64_t size, CUdeviceptr *at)
-{
-	int ret = CU_DRIVER(be, reserve, at, size, 0, 0, 0);
-
-	if (ret || !cu_in_window(*at, size))
-		return ret;
-	CU_DRIVER(be, unreserve, *at, size);
-	return QCU_ERR_MemoryAllocation;
-}
-
 struct cu_plot *cu_plot_reserve(struct be *be, unsigned int dev, uint64_t size, uint64_t wanted,
 				int *ret)
 {
@@ -264,12 +413,8 @@ struct cu_plot *cu_plot_reserve(struct be *be, unsigned int dev, uint64_t size, 
 	if (!b)
 		return NULL;
 	at = wanted;
-	if (!wanted)
-		*ret = reserve_addresses(be, size, &at);
-	else if (take_held(be, size, wanted))
-		*ret = QCU_ERR_Success;
-	else
-		*ret = reserve_there(be, size, wanted);
+	*ret = wanted && take_held(be, size, wanted) ? QCU_ERR_Success
+						     : cu_area_take(be, size, 0, wanted, &at);
 	if (*ret) {
 		free(b);
 		return NULL;
@@ -296,7 +441,7 @@ static int unreserve_plot(struct be *be, struct cu_plot *b, unsigned int mapped)
 			err = cu_part_unmap(be, b, i);
 		ret = ret ? ret : err;
 	}
-	err = CU_DRIVER(be, unreserve, (CUdeviceptr)b->addr, b->size);
+	err = cu_area_give(be, b->addr, b->size);
 	free(b);
 	return ret ? ret : err;
 }

@@ -74,25 +74,20 @@ bool cu_mem_block(struct be *be, uint64_t addr, struct be_wanted *block)
 	return found || (pooled && cu_plot_place(be, addr, block));
 }
 
-/* The address is a hint, which CUDA follows if the addresses are free. */
 int cu_reserve_wanted(struct be *be, uint64_t size, uint64_t align, uint64_t *addr)
 {
 	const uint64_t at = be->wanted_count ? be->wanted->addr : 0;
 	CUdeviceptr p = 0;
 	int ret;
 
-	if (!be->place.possible || !at || at % CU_UNIT || at % align || cu_in_window(at, size))
+	if (!be->place.possible || !at || at % CU_UNIT || (align && at % align) ||
+	    cu_in_window(at, size))
 		return QCU_ERR_MemoryAllocation;
 	be->wanted_count = 0;
-	ret = CU_DRIVER(be, reserve, &p, size, 0, at, 0);
-	if (ret)
-		return ret;
-	if (p != at) {
-		CU_DRIVER(be, unreserve, p, size);
-		return QCU_ERR_MemoryAllocation;
-	}
-	*addr = p;
-	return QCU_ERR_Success;
+	ret = cu_area_take(be, size, 0, at, &p);
+	if (!ret)
+		*addr = p;
+	return ret;
 }
 
 /* ---- variables ---- */

@@ -28,34 +28,21 @@ struct be_phys {
 
 int cu_va_reserve(struct be *be, uint64_t size, uint64_t align, uint64_t *addr)
 {
-	PFN_cuMemAddressFree_v10020 unreserve;
 	CUdeviceptr p = 0;
-	FIND(be, cuMemAddressReserve, v10020, reserve);
+	int ret = be->place.possible ? cu_use(be, cu_current()) : (int)QCU_ERR_NotSupported;
 
 	*addr = 0;
-	if (!ret)
-		ret = cu_driver_function(be, "cuMemAddressFree", &unreserve);
-	if (!ret)
-		ret = cu_use(be, cu_current());
 	if (!ret && be->wanting)
 		return cu_reserve_wanted(be, size, align, addr);
 	if (!ret)
-		ret = (int)reserve(&p, size, align, 0, 0);
-	if (ret)
-		return ret;
-	if (cu_in_window(p, size)) {
-		(void)unreserve(p, size);
-		return QCU_ERR_MemoryAllocation;
-	}
-	*addr = p;
-	return QCU_ERR_Success;
+		ret = cu_area_take(be, size, align, 0, &p);
+	*addr = ret ? 0 : p;
+	return ret;
 }
 
 int cu_va_free(struct be *be, uint64_t addr, uint64_t size)
 {
-	FIND(be, cuMemAddressFree, v10020, unreserve);
-
-	return ret ? ret : (int)unreserve(addr, size);
+	return be->place.possible ? cu_area_give(be, addr, size) : (int)QCU_ERR_NotSupported;
 }
 
 static CUmemAllocationProp properties(unsigned int dev)

@@ -56,7 +56,8 @@ try_files() {
 take_files() {
 	local f dir
 	ln -s usr/bin usr/lib usr/lib64 "$work/files/"
-	mkdir -p "$work"/files/{usr/bin,usr/lib,usr/lib64,dev,proc,sys,tmp}
+	mkdir -p "$work"/files/{usr/bin,usr/lib,usr/lib64,dev,proc,sys,tmp,etc}
+	cp /etc/passwd "$work/files/etc/"
 	while read -r f; do
 		[ -e "$root/build/qcu-library/${f##*/}" ] || take "$f"
 	done < <(sort -u "$work"/files.*)

@@ -43,6 +43,12 @@ static void *no_access(uint64_t at, uint64_t bytes)
 	return p;
 }
 
+/* CUDA has room of its own for so many reservations that are smaller than that. */
+#define CUDA_ROOM ((uint64_t)1 << 30)
+#define ROOMS	  3
+static uintptr_t rooms[ROOMS];
+static unsigned int used_rooms;
+
 /* CUDA's addresses are multiples of a unit. */
 static void *aligned(uint64_t bytes)
 {
@@ -62,7 +68,11 @@ static CUresult CUDAAPI reserve(CUdeviceptr *out, size_t bytes, size_t align, CU
 	assert_true(!align && !flags);
 	if (fails())
 		return (CUresult)BROKEN;
-	/* A wanted address is a hint. */
+	/* A wanted address is a hint. CUDA follows it only if it has no room elsewhere. */
+	if (at && bytes < CUDA_ROOM && used_rooms < ROOMS) {
+		*out = rooms[used_rooms++] = (uintptr_t)aligned(bytes);
+		return CUDA_SUCCESS;
+	}
 	p = at ? mmap((void *)(uintptr_t)at, bytes, PROT_NONE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0)
 	       : MAP_FAILED;
@@ -77,6 +87,9 @@ static CUresult CUDAAPI unreserve(CUdeviceptr at, size_t bytes)
 	for (i = 0; i < MEMORIES; i++)
 		assert_false(memories[i].at >= at && memories[i].at < at + bytes);
 	munmap((void *)(uintptr_t)at, bytes);
+	for (i = 0; i < used_rooms; i++)
+		if (rooms[i] == at)
+			rooms[i] = rooms[--used_rooms];
 	return CUDA_SUCCESS;
 }
 

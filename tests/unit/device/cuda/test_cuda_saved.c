@@ -3,6 +3,9 @@
  * The cuda backend's side of a saved session, with a stand-in for CUDA: memory at the addresses
  * that are wanted, what cannot be saved, variables of modules, and the ages of events.
  */
+#define _GNU_SOURCE /* MAP_FIXED_NOREPLACE */
+#include <sys/mman.h>
+
 #include "qcu-device/backend/image.h"
 #include "qcu-device/base/spin.h"
 #include "tests/unit/device/cuda/test_cuda_saved.h"
@@ -58,7 +61,7 @@ static int reserve_wanted(uint64_t at, uint64_t size, uint64_t *addr)
 	return ret;
 }
 
-/* Reserved addresses of the program: CUDA takes a wanted one as a hint. */
+/* Reserved addresses of the program. */
 static void reserved_addresses(void **state)
 {
 	static const struct be_wanted none;
@@ -73,18 +76,78 @@ static void reserved_addresses(void **state)
 	assert_int_not_equal(reserve_wanted(a + 512, 4 * MIB, &at), 0);
 	assert_int_not_equal(reserve_wanted(QCU_WINDOW_BASE, 4 * MIB, &at), 0);
 	assert_int_not_equal(reserve_wanted(QCU_WINDOW_BASE - CU_UNIT, 4 * MIB, &at), 0);
-	/* In use: CUDA gives others, which are free again. */
+	/* In use. */
 	assert_int_not_equal(reserve_wanted(a, 4 * MIB, &at), 0);
 	assert_int_equal(at, 0);
+	/* Not ours, so CUDA reserves it, once others are taken. */
+	assert_int_equal(reserve_wanted(NOT_OURS, 4 * MIB, &at), 0);
+	assert_int_equal(at, NOT_OURS);
+	/* In use: it never does, and what it gives instead is free again. */
+	assert_int_not_equal(reserve_wanted(NOT_OURS, 4 * MIB, &at), 0);
+	assert_int_equal(at, 0);
+	assert_int_equal(cu_area_give(&be, NOT_OURS, 4 * MIB), 0);
 	cuda.fail_at = cuda.calls + 1;
-	assert_int_not_equal(reserve_wanted(FREE_PLACE, 4 * MIB, &at), 0);
+	assert_int_not_equal(reserve_wanted(NOT_OURS, 4 * MIB, &at), 0);
 	be.place.possible = false;
 	assert_int_not_equal(reserve_wanted(FREE_PLACE, 4 * MIB, &at), 0);
 	be.place.possible = true;
 	assert_int_equal(reserve_wanted(FREE_PLACE, 4 * MIB, &at), 0);
 	assert_int_equal(at, FREE_PLACE);
-	assert_int_equal(CU_DRIVER(&be, unreserve, (CUdeviceptr)at, 4 * MIB), 0);
+	assert_int_not_equal(reserve_wanted(FREE_PLACE, 4 * MIB, &at), 0);
+	assert_int_equal(cu_area_give(&be, FREE_PLACE, 4 * MIB), 0);
+	assert_int_equal(reserve_wanted(FREE_PLACE, 4 * MIB, &at), 0);
+	assert_int_equal(cu_area_give(&be, at, 4 * MIB), 0);
 	assert_int_equal(cu_mem_free(&be, a), 0);
+}
+
+/* Behind its end the area goes on at its beginning, around what is there. */
+static void area_is_used_again(void **state)
+{
+	const uint64_t first = allocate(4 * MIB), end = be.place.area_size - CU_UNIT;
+	uint64_t a, b, c;
+	CUdeviceptr at;
+
+	(void)state;
+	assert_true(first >= CU_AREA && end > LARGE);
+	be.place.area_next = end;
+	a = allocate(LARGE);
+	be.place.area_next = end;
+	b = allocate(4 * MIB);
+	assert_int_equal(a, CU_AREA);
+	assert_int_equal(b, a + cu_units(LARGE));
+	assert_int_equal(cu_mem_free(&be, a), 0);
+	be.place.area_next = 0;
+	c = allocate(4 * MIB);
+	assert_int_equal(c, a);
+	/* What is too large for the hole between them lies behind. */
+	assert_int_equal(allocate(LARGE), b + 4 * MIB);
+	assert_int_equal(cu_area_take(&be, 4 * MIB, 1ull << 40, 0, &at), 0);
+	assert_int_equal(at % (1ull << 40), 0);
+	/* All of it is too much: CUDA reserves that. */
+	assert_int_equal(cu_area_take(&be, be.place.area_size, 0, 0, &at), 0);
+	assert_false(at >= CU_AREA && at - CU_AREA < be.place.area_size);
+	assert_int_equal(cu_area_give(&be, at, be.place.area_size), 0);
+}
+
+/* Where something else lies in the area, all places are CUDA's. */
+static void no_area(void **state)
+{
+	struct be_wanted w = {.size = 4 * MIB, .dev = DEV};
+	void *in_the_way;
+
+	(void)state;
+	begin_again();
+	in_the_way = mmap((void *)(CU_AREA + CU_UNIT), CU_UNIT, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	assert_true(in_the_way != MAP_FAILED);
+	w.addr = allocate(4 * MIB);
+	assert_true(w.addr && (w.addr < CU_AREA || w.addr > CU_AREA + (1ull << 43)));
+	assert_int_equal(cu_mem_free(&be, w.addr), 0);
+	w.addr = FREE_PLACE;
+	assert_int_equal(allocate_wanted(4 * MIB, &w, 1), FREE_PLACE);
+	assert_int_equal(cu_mem_free(&be, FREE_PLACE), 0);
+	munmap(in_the_way, CU_UNIT);
+	begin_again();
 }
 
 static void blocks_that_cannot_be(void **state)
@@ -383,6 +446,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(wanted_addresses_that_cannot_be_had),
 		TEST(reserved_addresses),
+		TEST(area_is_used_again),
+		TEST(no_area),
 		TEST(blocks_that_cannot_be),
 		TEST(all_memory_is_where_it_was),
 		TEST(places_are_held),

@@ -19,7 +19,8 @@
 #define LIMIT (1024 * MIB)
 #define LARGE (PART + 6 * MIB)
 /* Addresses that nothing has, also under ASan. */
-#define FREE_PLACE (3ull << 44)
+#define FREE_PLACE (CU_AREA + (1ull << 42))
+#define NOT_OURS   (3ull << 44)
 
 static struct be be;
 static uint64_t charged;

@@ -5,7 +5,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
@@ -73,6 +75,38 @@ static void holes(void **state)
 	}
 }
 
+/*
+ * What comes after the first gap lies at the same place in each process, and the code does not. The
+ * process that is started prints both.
+ */
+static void print_places(void)
+{
+	uint64_t old = map_large();
+
+	if (!gap_begin())
+		exit(1);
+	printf("%" PRIx64 " %" PRIx64 "\n", old, map_large());
+	exit(0);
+}
+
+static void same_first_place(void **state)
+{
+	uint64_t old[RUNS], next[RUNS];
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < RUNS; i++) {
+		FILE *said = popen("/proc/$PPID/exe places", "re");
+
+		assert_non_null(said);
+		assert_int_equal(fscanf(said, "%" SCNx64 " %" SCNx64, &old[i], &next[i]), 2);
+		assert_int_equal(pclose(said), 0);
+		assert_int_equal(next[i], next[0]);
+		assert_true(next[i] > old[i] + LARGE);
+		assert_true(!i || old[i] != old[0]);
+	}
+}
+
 /* Whatever makes a mirror load libraries, much of its address space is left. */
 static void not_too_many(void **state)
 {
@@ -114,17 +148,17 @@ static void too_many_holes(void **state)
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(distances_differ),
-		cmocka_unit_test(holes),
-		cmocka_unit_test(too_many_holes),
+		cmocka_unit_test(distances_differ), cmocka_unit_test(holes),
+		cmocka_unit_test(same_first_place), cmocka_unit_test(too_many_holes),
 		cmocka_unit_test(not_too_many),
 	};
 
-	(void)argc;
 	if (!(personality(0xffffffff) & ADDR_COMPAT_LAYOUT)) {
 		personality(ADDR_COMPAT_LAYOUT);
 		execv("/proc/self/exe", argv);
 		return 1;
 	}
+	if (argc > 1)
+		print_places();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
