@@ -180,7 +180,7 @@ static void ask_for_what_is_in_use(struct check *c)
 }
 
 /* As a mirror does before anything else. */
-static void hold_memory(struct check *c)
+static void hold_told_places(struct check *c)
 {
 	struct be_wanted places[BLOCKS];
 	unsigned int i;
@@ -221,7 +221,7 @@ static void find_all_again(struct check *c)
 	    !want(image_names(c->image, c->image_len, &names), 0, "image_names"))
 		return;
 	if (told->prints)
-		hold_memory(c);
+		hold_told_places(c);
 	c->module = load_wanted(c, told->vars, told->var_count);
 	if (told->prints)
 		second = load_wanted(c, told->later, told->later_count);
