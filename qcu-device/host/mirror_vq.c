@@ -357,6 +357,7 @@ static void hold_session(struct vq *vq, const struct mirror_message *m, bool tak
 	bool waits;
 
 	atomic_store(&vq->args->states[vq->session].told, false);
+	mir_bring_back(vq->m, m->wait_ms);
 	do {
 		a.ok = mir_can_save(vq->m, SLICE_MS, &a.passes, a.why, sizeof(a.why));
 		waits = !a.ok && a.passes && spin_clock() < end;

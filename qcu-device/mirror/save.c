@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "qcu-device/base/spin.h"
+#include "qcu-device/commands/swap/swap.h"
 #include "qcu-device/libs/libs.h"
 #include "qcu-device/mirror/keeping.h"
 #include "qcu-device/mirror/save.h"
@@ -715,25 +716,41 @@ bool mir_can_save(struct mirror *m, unsigned int wait_ms, bool *passes, char *wh
 	return ok;
 }
 
+static bool write_session(struct saving *s)
+{
+	struct mirror *m = s->m;
+	bool ok;
+
+	if (!open_buffers(s))
+		return false;
+	mir_watches_end(m);
+	s->at = spin_clock();
+	ok = write_head(s) && write_records(s, BIT(KEPT_MAP)) && write_pinned(s) &&
+	     write_records(s, BIT(KEPT_PAGE) | BIT(KEPT_SETTING)) && write_places(s) &&
+	     write_virtual_part(s, save_virtual_addresses) &&
+	     write_records(s, BIT(HANDLE_MODULE)) && write_records(s, FIRST_KINDS) &&
+	     write_contents(s) && write_virtual_part(s, save_virtual_memory) &&
+	     write_records(s, BIT(HANDLE_ARRAY)) && write_of_handles(s, HANDLE_ARRAY) &&
+	     write_records(s, BIT(KEPT_TEXTURE) | BIT(KEPT_SURFACE)) &&
+	     write_records(s, BIT(HANDLE_LIBRARY)) && write_graphs(s) && write_end(s);
+	close_buffers(s);
+	return ok;
+}
+
+void mir_bring_back(struct mirror *m, unsigned int wait_ms)
+{
+	mir_swap_bring_back(m, spin_clock() + wait_ms * 1000000ull);
+}
+
+/* Memory that leaves while it is read would be lost. */
 bool mir_save(struct mirror *m, int fd, unsigned int wait_ms, char *why, size_t size)
 {
 	struct saving s = {.m = m, .to = {.fd = fd}, .why = why, .size = size};
 	bool ok;
 
-	if (!can_save(&s, wait_ms))
-		return false;
-	if (!open_buffers(&s))
-		return false;
-	mir_watches_end(m);
-	s.at = spin_clock();
-	ok = write_head(&s) && write_records(&s, BIT(KEPT_MAP)) && write_pinned(&s) &&
-	     write_records(&s, BIT(KEPT_PAGE) | BIT(KEPT_SETTING)) && write_places(&s) &&
-	     write_virtual_part(&s, save_virtual_addresses) &&
-	     write_records(&s, BIT(HANDLE_MODULE)) && write_records(&s, FIRST_KINDS) &&
-	     write_contents(&s) && write_virtual_part(&s, save_virtual_memory) &&
-	     write_records(&s, BIT(HANDLE_ARRAY)) && write_of_handles(&s, HANDLE_ARRAY) &&
-	     write_records(&s, BIT(KEPT_TEXTURE) | BIT(KEPT_SURFACE)) &&
-	     write_records(&s, BIT(HANDLE_LIBRARY)) && write_graphs(&s) && write_end(&s);
-	close_buffers(&s);
+	mir_swap_stay(m, true);
+	mir_bring_back(m, wait_ms);
+	ok = can_save(&s, wait_ms) && write_session(&s);
+	mir_swap_stay(m, false);
 	return ok;
 }

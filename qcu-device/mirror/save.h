@@ -12,6 +12,12 @@
 #include "qcu-device/mirror/mirror.h"
 
 /*
+ * Memory that has left the GPU comes back: only then can the session be saved. Waits for at most
+ * wait_ms for room. It may leave again, but not while mir_save() writes, which does this, too.
+ */
+void mir_bring_back(struct mirror *m, unsigned int wait_ms);
+
+/*
  * Waits for at most wait_ms until the session does nothing. False: it cannot be saved, and `why` is
  * a sentence without a full stop. *passes: it may be otherwise after a while.
  */

@@ -293,14 +293,45 @@ bool mir_swap_make_room(struct call *c, struct swap_wait *w)
 	return wait_for_room(m, w, false, ALLOC_NS);
 }
 
+static void end_asking(struct mirror *m, struct swap_wait *w)
+{
+	if (!w->asking)
+		return;
+	atomic_fetch_sub(&m->swap->gpu[w->device].asking, 1);
+	mir_swap_tell(&m->swap->gpu[w->device]);
+}
+
 void mir_swap_done(struct call *c, struct swap_wait *w)
 {
 	struct swap *s = c->m->swap;
 
-	if (w->asking) {
-		atomic_fetch_sub(&s->gpu[w->device].asking, 1);
-		mir_swap_tell(&s->gpu[w->device]);
-	}
+	end_asking(c->m, w);
 	if (c->cmd->device < s->gpus)
 		mir_swap_tell_change(&s->gpu[c->cmd->device]);
+}
+
+void mir_swap_bring_back(struct mirror *m, uint64_t until_ns)
+{
+	const struct timespec pause = {.tv_nsec = 10000000};
+	struct swap_wait w = {0};
+
+	while (m->swap && bring_memory_back(m, &w) == MIR_SWAP_WAIT) {
+		w.since_ns = spin_clock();
+		if (w.since_ns >= until_ns || atomic_load(&m->swap->stop))
+			break;
+		if (!wait_for_room(m, &w, true, until_ns - w.since_ns))
+			nanosleep(&pause, NULL);
+	}
+	if (m->swap)
+		end_asking(m, &w);
+}
+
+void mir_swap_stay(struct mirror *m, bool stay)
+{
+	if (!m->swap)
+		return;
+	if (stay)
+		pthread_mutex_lock(&m->swap->mover);
+	else
+		pthread_mutex_unlock(&m->swap->mover);
 }

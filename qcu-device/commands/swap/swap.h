@@ -82,6 +82,10 @@ int mir_swap_wait(struct call *c, struct swap_wait *w);
 bool mir_swap_make_room(struct call *c, struct swap_wait *w);
 /* The command is done. */
 void mir_swap_done(struct call *c, struct swap_wait *w);
+/* Brings back what is away. If there is no room, it waits for some until then. */
+void mir_swap_bring_back(struct mirror *m, uint64_t until_ns);
+/* While memory stays, nothing leaves. The time should be short: others wait for room. */
+void mir_swap_stay(struct mirror *m, bool stay);
 
 /* leave.c */
 /*

@@ -6,6 +6,10 @@
 #include "include/qculib.h"
 #include "tests/unit/device/saved/test_device_saved.h"
 
+#include <stdatomic.h>
+
+#include "qcu-device/commands/swap/swap.h"
+
 static uint8_t *good;
 static size_t good_size;
 
@@ -393,6 +397,60 @@ static void pooled_memory_outlives_its_stream(void **state)
 	close(fd);
 }
 
+static uint64_t let_all_leave(struct mirror *m)
+{
+	const char *stays;
+
+	return mir_swap_leave(m, 0, UINT64_MAX, &stays);
+}
+
+static atomic_bool enough;
+
+static void *let_leave_again(void *m)
+{
+	while (!atomic_load(&enough))
+		(void)let_all_leave(m);
+	return NULL;
+}
+
+/* Memory that has left the GPU comes back for it. What is told to leave meanwhile waits. */
+static void memory_that_leaves(void **state)
+{
+	static uint32_t words[MEMORY_BYTES / 4];
+	unsigned int round, i;
+	pthread_t other;
+	int fd;
+
+	(void)state;
+	movable = true;
+	make_session();
+	for (i = 0; i < MEMORY_BYTES / 4; i++)
+		words[i] = i + 1;
+	copy(false, memory_at, words, sizeof(words));
+	for (round = 0; round < 20; round++) {
+		assert_true(let_all_leave(mirror) >= MEMORY_BYTES);
+		fd = new_file();
+		atomic_store(&enough, false);
+		assert_int_equal(pthread_create(&other, NULL, let_leave_again, mirror), 0);
+		if (!mir_save(mirror, fd, 10000, why, sizeof(why)))
+			fail_msg("%s", why);
+		atomic_store(&enough, true);
+		pthread_join(other, NULL);
+		mir_destroy(mirror);
+		lseek(fd, 0, SEEK_SET);
+		start_mirror();
+		if (!mir_restore(mirror, fd, why, sizeof(why)))
+			fail_msg("%s", why);
+		close(fd);
+		memset(words, 0, sizeof(words));
+		copy(true, memory_at, words, sizeof(words));
+		for (i = 0; i < MEMORY_BYTES / 4; i++)
+			assert_int_equal(words[i], i + 1);
+	}
+	mir_destroy(mirror);
+	movable = false;
+}
+
 static float milliseconds(void)
 {
 	struct qCUcmd c = CMD(EVENT_ELAPSED, event_elapsed, .start = 6, .end = 7);
@@ -551,6 +609,7 @@ int main(void)
 		cmocka_unit_test(made_again),
 		cmocka_unit_test(nothing_grows),
 		cmocka_unit_test(copied_attributes),
+		cmocka_unit_test(memory_that_leaves), /* its memory lies elsewhere */
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);
