@@ -204,6 +204,8 @@ struct graph_call {
 	struct call *c;			/* while the graph is made */
 	struct handle *object, *second; /* of the library, held; may be NULL */
 	void *made;			/* what the library may still read; freed with it */
+	uint64_t *memory;		/* addresses that the library has been given */
+	uint32_t memory_count;
 	uint16_t library, function;
 	uint32_t bytes;
 	uint8_t args[] __attribute__((aligned(8)));
@@ -226,6 +228,8 @@ void mir_graphs_end(struct mirror *m);
 void mir_graphs_fini(struct mirror *m);
 /* Is all memory that the graph names still there, and is it as its updates say? No command runs. */
 bool mir_graph_memory(struct mirror *m, const struct handle *h);
+/* The graph's first call of a library from node *i on, or NULL. *i becomes its node. */
+const struct graph_call *mir_graph_call(const struct handle *h, uint32_t *i);
 /* graph_read.c: bytes of what follows the head of a node of this type, which is one. */
 size_t mir_node_bytes(uint8_t type);
 

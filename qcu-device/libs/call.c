@@ -143,6 +143,7 @@ int lib_graph_call(void *graph_call, void *stream)
 		.c = g->c, .graph = g, .stream = stream, .at = g->args, .end = g->args + g->bytes};
 	free(g->made);
 	g->made = l;
+	g->memory_count = 0;
 	if (g->function < QCU_LIB_DESTROY)
 		rc = call_there(l, g->library, g->function, &status);
 	return rc || !status ? rc : (int)QCU_ERR_NotSupported;

@@ -90,6 +90,7 @@ struct lib_object {
 	int mode;	   /* that is set */
 	uint64_t version;  /* of the settings that were made last */
 	uint16_t prepared; /* as lib_function.after */
+	uint32_t number;   /* among those of its kind of handle */
 	/* Of a kind that is kept: CREATE's second argument, and what is known of its state. */
 	uint64_t type, place;
 	enum { LIB_PLACE_KNOWN, LIB_PLACE_OLD, LIB_PLACE_UNKNOWN } placed;
@@ -245,6 +246,9 @@ bool lib_moved(const struct be_ops *ops, struct lib_object *o, enum lib_keeps wh
 	       uint64_t number);
 /* For save.c: NULL, or the library of an object that CREATE does not make again as it is. */
 const char *lib_unsaved(const struct handle *h);
+/* For save_graph.c: NULL, or what keeps a call in a graph from being made again in another mirror.
+ */
+const char *lib_call_unsaved(struct mirror *m, const struct graph_call *call);
 /* For mirror.c: a call in a graph, as graph_call of struct mirror. */
 int lib_graph_call(void *graph_call, void *stream);
 

@@ -70,6 +70,7 @@ bool lib_object_add(struct lib_call *c, uint64_t number, uint32_t kind, void *na
 	o->lib = c->lib;
 	o->kind = kind;
 	o->native = native;
+	o->number = (uint32_t)number;
 	h->library = o;
 	h->device = c->c->cmd->device;
 	c->rc = handles_add(&m->handles, (uint32_t)number, h);
@@ -160,6 +161,40 @@ const char *lib_unsaved(const struct handle *h)
 			       o->placed == LIB_PLACE_UNKNOWN || o->in_graph
 		       ? o->lib->name
 		       : NULL;
+}
+
+static bool has_ended(struct mirror *m, const struct handle *h)
+{
+	struct handle *now = handles_get(&m->handles, HANDLE_LIBRARY, h->library->number);
+
+	handles_put(&m->handles, now);
+	return now != h;
+}
+
+/* All settings of an object come with the call. What else it is, only that of a bare kind is not.
+ */
+const char *lib_call_unsaved(struct mirror *m, const struct graph_call *call)
+{
+	const struct handle *const of[] = {call->object, call->second};
+	struct window *w = &m->window;
+	uint32_t i;
+
+	for (i = 0; i < 2; i++) {
+		if (!of[i])
+			continue;
+		if (has_ended(m, of[i]))
+			return "an executable graph with calls of a library whose object has ended";
+		if (!of[i]->library->lib->kinds[of[i]->library->kind].bare)
+			return "an executable graph with calls of a plan or a generator";
+	}
+	for (i = 0; i < call->memory_count; i++) {
+		const uint64_t at = call->memory[i];
+
+		if (!m->cfg.ops->mem_valid(m->be, at, 1) && !window_set_aside(w, at, 1) &&
+		    !window_pinned(w, at, 1, NULL))
+			return "an executable graph whose memory has been freed";
+	}
+	return NULL;
 }
 
 uint16_t lib_places(const struct lib_object *o)

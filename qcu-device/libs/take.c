@@ -154,6 +154,21 @@ static bool __attribute__((noinline)) is_guests(struct lib_call *c, uint64_t at)
 	       window_pinned(w, at, 1, NULL);
 }
 
+/* A call in a graph can be made again later only if this memory is still there. */
+static void note_memory(struct lib_call *c, uint64_t at)
+{
+	struct graph_call *g = c->graph;
+	uint64_t *more = realloc(g->memory, (g->memory_count + 1) * sizeof(*more));
+
+	if (!more) {
+		c->rc = QCU_ERR_MemoryAllocation;
+		mark_call_bad(c);
+		return;
+	}
+	g->memory = more;
+	more[g->memory_count++] = at;
+}
+
 /*
  * A call of no elements may name any address, and natively succeeds. The alignment stays, on which
  * it depends which kernel a library chooses.
@@ -162,6 +177,8 @@ void *lib_address(struct lib_call *c, uint64_t at)
 {
 	if (at && !(c->known && is_known(c->known, at)) && !is_guests(c, at))
 		at = LIB_NOWHERE | (at & 255);
+	else if (at && c->graph)
+		note_memory(c, at);
 	return (void *)(uintptr_t)at;
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A graph is kept as its description and the last update of each node. They are put together here:
- * a node is its update, with the dependencies of the description and the last parameters.
+ * a node is its update, with the dependencies of the description and the last parameters. A call of
+ * a library is its message, which the library of another mirror gets in a capture, as this one did.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "qcu-device/libs/libs.h"
 #include "qcu-device/mirror/save_graph.h"
 
 /* One node: where its record, its dependencies and its parameters are. */
@@ -124,10 +126,19 @@ static const char *check_node(struct mirror *m, const struct part *p)
 	case QCU_NODE_COND:
 	case QCU_NODE_BODY:
 		return "an executable graph with conditional nodes";
-	case QCU_NODE_CALL:
-		return "an executable graph with calls of a library";
 	}
 	return there ? NULL : "an executable graph that needs something which has ended";
+}
+
+static const char *check_calls(struct mirror *m, const struct handle *h)
+{
+	const struct graph_call *call;
+	const char *why = NULL;
+	uint32_t i;
+
+	for (i = 0; !why && (call = mir_graph_call(h, &i)); i++)
+		why = lib_call_unsaved(m, call);
+	return why;
 }
 
 const char *save_graph_check(struct mirror *m, const struct kept_object *o, const struct handle *h)
@@ -138,6 +149,8 @@ const char *save_graph_check(struct mirror *m, const struct kept_object *o, cons
 
 	for (i = 0; all && i < count && !why; i++)
 		why = check_node(m, &all[i]);
+	if (!why)
+		why = check_calls(m, h);
 	if (!why && !mir_graph_memory(m, h))
 		why = "an executable graph whose memory has been freed";
 	free(all);

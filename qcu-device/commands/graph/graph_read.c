@@ -595,8 +595,10 @@ void graph_node_drop(struct mirror *m, struct graph_node *n)
 	handles_put(&m->handles, n->from);
 	mir_graph_host_put(n->host);
 	graph_call_release(m, n->call);
-	if (n->call)
+	if (n->call) {
 		free(n->call->made);
+		free(n->call->memory);
+	}
 	free(n->call);
 	n->h = n->from = NULL;
 	n->host = NULL;

@@ -284,6 +284,15 @@ bool mir_graph_memory(struct mirror *m, const struct handle *h)
 	return !g->broken;
 }
 
+const struct graph_call *mir_graph_call(const struct handle *h, uint32_t *i)
+{
+	const struct mir_graph *g = h->graph_state;
+
+	while (*i < g->count && !g->nodes[*i].call)
+		++*i;
+	return *i < g->count ? g->nodes[*i].call : NULL;
+}
+
 /* Can each of the nodes take the place of what the backend has? */
 static bool can_update(const struct mir_graph *g, const struct graph_reading *r)
 {

@@ -22,6 +22,7 @@ static uint64_t memory_at, variable_at, pooled_at, texture_at;
 static char *page; /* of the program; what is registered */
 static char why[256];
 static bool movable; /* does the mirror's memory leave? */
+static const struct be_ops *backend = &be_soft;
 
 static const char ptx[] = ".version 8.3\n.target sm_75\n.address_size 64\n"
 			  ".visible .global .align 4 .u32 number = 7;\n"
@@ -42,7 +43,7 @@ static const char ptx[] = ".version 8.3\n.target sm_75\n.address_size 64\n"
 
 static inline void start_mirror(void)
 {
-	struct mir_config cfg = {.ops = &be_soft, .session = 1};
+	struct mir_config cfg = {.ops = backend, .session = 1};
 
 	cfg.options.gpus = 2;
 	cfg.options.threads = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Sessions that are saved with objects of libraries: what an archive may ask of a library, plans of
- * cuFFT, and generators of cuRAND, with the place that they have got to.
+ * cuFFT, and generators of cuRAND, with the place that they have got to. Calls in graphs.
  */
 #include "tests/unit/device/saved/test_device_saved.h"
 
@@ -282,6 +282,161 @@ static void goes_on(void **state)
 	mir_destroy(mirror);
 }
 
+/* ---- calls in graphs ---- */
+
+#define BLAS  13u
+#define GRAPH 14u
+
+/* The software GPU that makes the calls of a graph at once, and never again. */
+static struct be_ops capturing;
+
+static int make_calls(struct be *be, unsigned int dev, const struct be_node *nodes, uint32_t count,
+		      struct be_graph **g)
+{
+	void *stream;
+	uint32_t i;
+	int rc = capturing.native(be, capturing.stream_legacy(be, dev), &stream);
+
+	if (!count || nodes[0].type != QCU_NODE_CALL)
+		return be_soft.graph_make(be, dev, nodes, count, g);
+	for (i = 0; i < count && !rc; i++)
+		rc = nodes[i].call.fn(nodes[i].call.arg, stream);
+	return rc ? rc : be_soft.graph_make(be, dev, nodes, 0, g);
+}
+
+/* The description of a graph with one call. */
+static struct {
+	struct qcu_graph_node node;
+	struct qcu_graph_call call;
+	uint64_t args[16];
+} graph;
+
+static struct qCUcmd describe(const struct lib_library *lib, const char *name, const uint64_t *args,
+			      uint32_t count)
+{
+	struct qCUcmd c = CMD(GRAPH_MAKE, graph_make, .graph = GRAPH, .nodes = 1);
+
+	memcpy(graph.args, args, count * sizeof(*args));
+	graph.call = (struct qcu_graph_call){(uint16_t)lib->number, function_of(lib, name),
+					     count * sizeof(*args)};
+	graph.node = (struct qcu_graph_node){
+		.bytes = (uint32_t)(sizeof(graph.node) + sizeof(graph.call) + graph.call.bytes),
+		.type = QCU_NODE_CALL};
+	c.graph_make.buf = (struct qcu_buf){1, graph.node.bytes};
+	c.flags = QCU_F_SEGS;
+	return c;
+}
+
+static int make_graph_of(const struct lib_library *lib, const char *name, const uint64_t *args,
+			 uint32_t count)
+{
+	struct qCUcmd c = describe(lib, name, args, count);
+	const struct qcu_seg seg = {(uintptr_t)&graph, graph.node.bytes};
+
+	return ask_with(&c, NULL, &seg, 1);
+}
+
+/* y += 2 * x, each one number; y is memory of its own. */
+static uint64_t x_at, y_at;
+#define SUM                            \
+	&lib_cublas, "cublasSaxpy_v2", \
+		WORDS(OBJECT(BLAS), 1, QCU_LIB_HOST, 16, 0x40000000, 0, x_at, 1, y_at, 1)
+
+static void make_sum(void)
+{
+	const float x = 3, y = 1;
+	struct qCUcmd c = CMD(MALLOC, malloc, .size = 4);
+
+	make_session();
+	assert_true(make_object(&lib_cublas, BLAS, QCU_LIB_CUBLAS_HANDLE, 0));
+	assert_int_equal(ask_with(&c, NULL, NULL, 0), 0);
+	x_at = memory_at + 1024;
+	y_at = c.malloc.ptr;
+	copy(false, x_at, (void *)(uintptr_t)&x, sizeof(x));
+	copy(false, y_at, (void *)(uintptr_t)&y, sizeof(y));
+	assert_int_equal(make_graph_of(SUM), 0);
+}
+
+static float sum(void)
+{
+	const uint32_t word = word_at(y_at);
+	float y;
+
+	memcpy(&y, &word, sizeof(y));
+	return y;
+}
+
+static void refused_as(const char *sentence)
+{
+	assert_false(save_to(-1));
+	assert_string_equal(why, sentence);
+	mir_destroy(mirror);
+}
+
+/* What a call needs must be there as it was. An archive may not name what is not there. */
+static void calls_that_are_not_whole(void **state)
+{
+	struct archive_entry e = {.what = ARCHIVE_COMMAND};
+
+	(void)state;
+	make_sum();
+	assert_int_equal(ask_lib(&lib_cublas, QCU_LIB_DESTROY, WORDS(BLAS), 0), 0);
+	refused_as("it has an executable graph with calls of a library whose object has ended");
+	make_sum();
+	assert_int_equal(ask_lib(&lib_cublas, QCU_LIB_DESTROY, WORDS(BLAS), 0), 0);
+	assert_true(make_object(&lib_cublas, BLAS, QCU_LIB_CUBLAS_HANDLE, 0));
+	refused_as("it has an executable graph with calls of a library whose object has ended");
+	make_sum();
+	assert_int_equal(ask(CMD(FREE, free, .ptr = y_at)), 0);
+	refused_as("it has an executable graph whose memory has been freed");
+	if (make_plan_and_generator()) {
+		assert_int_equal(make_graph_of(&lib_cufft, "cufftExecC2C",
+					       WORDS(OBJECT(PLAN), memory_at + 8192,
+						     memory_at + 12288, (uint64_t)-1)),
+				 0);
+		refused_as("it has an executable graph with calls of a plan or a generator");
+	}
+	e.cmd = describe(SUM);
+	e.len = graph.node.bytes;
+	assert_false(restore_entries(&e, 1, &graph, NULL));
+	assert_non_null(strstr(why, "GRAPH_MAKE cannot be done again"));
+	mir_destroy(mirror);
+}
+
+/* The other mirror's library makes the call, with the same handle and memory. */
+static void calls_are_made_again(void **state)
+{
+	(void)state;
+	make_sum();
+	assert_true(sum() == 7);
+	save_and_restore();
+	assert_true(sum() == 13);
+	save_and_restore();
+	assert_true(sum() == 19);
+	/* The handle lives as long as the graph. */
+	assert_int_equal(ask_lib(&lib_cublas, QCU_LIB_DESTROY, WORDS(BLAS), 0), 0);
+	assert_int_equal(ask(CMD(GRAPH_DESTROY, graph_destroy, .graph = GRAPH)), 0);
+	save_and_restore();
+	assert_true(sum() == 19);
+	mir_destroy(mirror);
+}
+
+static int begin_capturing(void **state)
+{
+	(void)state;
+	capturing = be_soft;
+	capturing.graph_make = make_calls;
+	backend = &capturing;
+	return 0;
+}
+
+static int end_capturing(void **state)
+{
+	(void)state;
+	backend = &be_soft;
+	return 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -289,6 +444,10 @@ int main(void)
 		cmocka_unit_test(nothing_grows),
 		cmocka_unit_test(unknown_places),
 		cmocka_unit_test(goes_on),
+		cmocka_unit_test_setup_teardown(calls_that_are_not_whole, begin_capturing,
+						end_capturing),
+		cmocka_unit_test_setup_teardown(calls_are_made_again, begin_capturing,
+						end_capturing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
