@@ -183,14 +183,27 @@ def training():
     vm.end()
 
 
-def answer(vm):
+def answer(vm, way="serve"):
     """Returns the time of the first word."""
     vm.start("echo go >/tmp/in")
     word = hear(vm, rb"first \d+")
     came = time.monotonic()
     said = hear(vm, rb"said \w+")
-    expect(f"it says {word} {said}, natively {native('serve')}", [x.decode() for x in (word, said)] == native("serve")[1:])
+    expect(f"it says {word} {said}, natively {native(way)}", [x.decode() for x in (word, said)] == native(way)[1:])
     return came
+
+
+def graphs():
+    vm = boot("graphs")
+    new_root(vm)
+    begin(vm, "graph")
+    hear(vm, rb"warm\r")
+    answer(vm, "graph")
+    for n in range(MOVES):
+        vm = move(vm, f"graphs{n}")
+        answer(vm, "graph")
+    say("it says the same words after each move")
+    vm.end()
 
 
 def add_row(case, times):
@@ -238,7 +251,7 @@ try:
     for name in cases:
         say(f"== {name}")
         try:
-            {f.__name__: f for f in (programs, full, training, clones)}[name]()
+            {f.__name__: f for f in (programs, full, training, clones, graphs)}[name]()
         except Failed as e:
             failed = 1
             say(f"FAILED {e}")

@@ -10,10 +10,11 @@
 #	training	PyTorch's training of 100 steps is moved five times: the bits of its losses beside native's
 #	clones		a language model in PyTorch is loaded and has spoken; its VM is saved, and started ten times from there:
 #			the time from a VM's start to its first word, beside that of the first VM
+#	graphs		a language model whose words are made by a CUDA graph speaks, moves and speaks, five times
 #
 # OUT (default: the current folder) gets moved.out, the outputs, and moved.csv: rows in the form of
 # perf/results/GPU/all.csv, which perf/figures draws. A VM that has mounted a folder of the host cannot be moved, so what the
-# program loads is copied into the VM. Needs python3, and for the last two cases PyTorch. Uses the bundle if there is one.
+# program loads is copied into the VM. Needs python3, and for the last three cases PyTorch. Uses the bundle if there is one.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 machine=$here/../../vm/machine
@@ -22,7 +23,7 @@ root=$here/../../..
 root=$(cd "$root" && pwd)
 out=$(cd "${1:-.}" && pwd) || exit 2
 [ $# -eq 0 ] || shift
-cases=${*:-programs full training clones}
+cases=${*:-programs full training clones graphs}
 python=$("${PYTHON:-python3}" -c 'import sys; print(sys.executable)') || exit 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -75,7 +76,7 @@ take_files() {
 run_natively() {
 	local way
 	cp "$here"/*.py "$here"/../*.py "$work/share/"
-	for way in "train 100" serve; do
+	for way in "train 100" serve graph; do
 		# shellcheck disable=SC2086
 		echo go | FILES=$work/files.${way%% *} "$python" "$work/share/moved_steps.py" $way \
 			>"$out/moved.native.${way%% *}" 2>"$out/moved.native.err" || tail -n 5 "$out/moved.native.err"
@@ -98,7 +99,7 @@ guest=$("$root/scripts/build-guest" | tail -n 1)
 qemu=$("$root/scripts/build-qemu" | tail -n 1)/bin/qemu-system-x86_64
 {
 	make_initrd
-	if [[ " $cases " == *" training "* || " $cases " == *" clones "* ]]; then
+	if [[ $cases =~ training|clones|graphs ]]; then
 		run_natively
 		take_files
 	fi

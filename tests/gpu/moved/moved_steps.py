@@ -3,6 +3,7 @@
 
 	moved_steps.py train STEPS	trains a transformer; prints the bits of each tenth loss, and those of its weights
 	moved_steps.py serve		a language model that is loaded and has spoken once answers each line of its input
+	moved_steps.py graph		the same, with each word by a CUDA graph
 	moved_steps.py imports		says that all files are there
 
 FILES names a file that gets the paths of all that the program has loaded, one in a line."""
@@ -48,7 +49,7 @@ def train(steps):
 
 
 @torch.no_grad()
-def serve():
+def serve(by_graph=False):
     torch.manual_seed(6)
     model = Model(layers=8, width=1024, heads=8).to(DEVICE).half()
     word, place = torch.zeros(1, dtype=torch.long, device=DEVICE), torch.zeros(1, dtype=torch.long, device=DEVICE)
@@ -57,14 +58,27 @@ def serve():
         model.cache.zero_(), word.fill_(1), place.zero_()
         said = []
         for n in range(tokens):
-            word.copy_(model(word, place))
+            word.copy_(next_word())
             place.add_(1)
             said.append(word.clone())
             if n == 0:
                 first(f"first {said[0].item()}")
         return digest(torch.cat(said))
 
+    def next_word():
+        return model(word, place)
+
     speak(3, log)
+    if by_graph:
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            out = model(word, place)
+
+        def next_word():
+            graph.replay()
+            return out
+
+        speak(3, log)
     print("warm", flush=True)
     for _ in sys.stdin:
         print("said", speak(32, lambda text: print(text, flush=True)), flush=True)
@@ -87,10 +101,10 @@ def loaded():
 
 if sys.argv[1] == "train":
     train(int(sys.argv[2]))
-elif sys.argv[1] == "serve":
-    serve()
-else:
+elif sys.argv[1] == "imports":
     print("all files are there")
+else:
+    serve(by_graph=sys.argv[1] == "graph")
 if "FILES" in os.environ:
     with open(os.environ["FILES"], "w", encoding="utf-8") as out:
         out.write("\n".join(loaded()) + "\n")
