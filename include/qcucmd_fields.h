@@ -741,7 +741,7 @@ struct qcu_stats_desc {
 	__u64 away_bytes;	   /* and of that not on a GPU now */
 	__u64 out_bytes, in_bytes; /* memory that has left a GPU, and has come back */
 	__u64 room_us;		   /* so long the program has waited for room */
-	__u64 rsvd[1];
+	__u64 file_bytes;	   /* of out_bytes: what has been written to a file */
 };
 QCU_ASSERT(sizeof(struct qcu_stats_desc) == 128, "statistics");
 

@@ -25,7 +25,7 @@
 #include "include/qcucmd.h"
 #include "include/qcuerror.h"
 
-#define BE_ABI 22u
+#define BE_ABI 23u
 
 #define BE_IPC_BYTES 72
 
@@ -107,17 +107,34 @@ struct be_options {
 };
 
 /*
- * Host memory for device memory that leaves. It is registered, so that copy engines use it in
- * place. take returns NULL if the store is full. A backend asks for at most BE_PIECE bytes at a
- * time. Both are called while a function of the backend runs. take may register and unregister host
- * memory; otherwise they do not call the backend.
+ * Where device memory lies that has left: in blocks, for which a backend asks one by one, of at
+ * most BE_PIECE bytes each. All functions are called while a function of the backend runs. take may
+ * register and unregister host memory, and at may register some; otherwise they do not call the
+ * backend.
+ *
+ * - take returns NULL if the store is full.
+ * - at returns where the block's bytes are copied to, or from (read): host memory that is
+ *   registered, so that copy engines use it in place. *soon: other blocks have this memory, too.
+ *   Then the copy is made before the next call of at, and of a block that was copied to, keep is
+ *   called. NULL: the bytes cannot be had, now or ever.
+ * - keep returns whether the block has its bytes now. If not, it is of no use but to be given back.
+ *
+ * A store without at has blocks that are such memory themselves.
  */
 #define BE_PIECE ((uint64_t)64 << 20)
 struct be_store {
 	void *ctx;
 	void *(*take)(void *ctx, uint64_t bytes);
-	void (*give)(void *ctx, void *p, uint64_t bytes);
+	void *(*at)(void *ctx, void *block, bool read, bool *soon);
+	bool (*keep)(void *ctx, void *block);
+	void (*give)(void *ctx, void *block, uint64_t bytes);
 };
+
+static inline void *be_store_at(const struct be_store *s, void *block, bool read, bool *soon)
+{
+	*soon = false;
+	return s->at ? s->at(s->ctx, block, read, soon) : block;
+}
 
 struct be_dim3 {
 	uint32_t x, y, z;

@@ -73,7 +73,8 @@ BE_CUDA_OP(uint64_t, mem_taken, struct be *be, uint64_t addr)
  *   What a pool keeps and does not use is given back first. It counts as what has left, but it is
  *   not away and does not come back.
  * - mem_return brings back all that is away. cudaErrorMemoryAllocation: there is no room for the
- *   rest, which stays away. *back says how many bytes are back.
+ *   rest, which stays away. cudaErrorOperatingSystem: the store cannot give its bytes, and it stays
+ *   away, too. *back says how many bytes are back.
  * - mem_movable: how many bytes could leave now; mem_away: how many are away.
  * - mem_valid knows memory that is away, and mem_free and device_reset free it, without bringing it
  *   back. Nothing else may use it: copies, kernels and exports need mem_return before.

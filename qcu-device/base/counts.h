@@ -30,6 +30,9 @@
 	X(SWAP_OUT,   COUNTER, "swapped_bytes_total", "direction=\"out\"") \
 	X(SWAP_IN,    COUNTER, "swapped_bytes_total", "direction=\"in\"") \
 	X(AWAY,       GAUGE,   "away_bytes", "") \
+	X(FILED,      GAUGE,   "filed_bytes", "") \
+	X(FILE_OUT,   COUNTER, "swap_file_bytes_total", "direction=\"out\"") \
+	X(FILE_IN,    COUNTER, "swap_file_bytes_total", "direction=\"in\"") \
 	X(STAYED,     COUNTER, "swap_refusals_total", "") \
 	X(COPIES,     COUNTER, "copies_total", "") \
 	X(LAUNCHES,   COUNTER, "launches_total", "") \

@@ -51,6 +51,7 @@ void usage_end(struct usage *u, unsigned int session)
 		atomic_store(&p->counts.n[i], 0);
 	atomic_store(&p->devices, 0);
 	atomic_store(&p->pid, 0);
+	atomic_store(&p->left_ns, 0);
 }
 
 static _Atomic uint64_t *count_of(struct session_usage *p, enum limit what, unsigned int device)
@@ -204,6 +205,32 @@ bool budget_take(struct budget *b, enum limit what, uint64_t n)
 void budget_give(struct budget *b, enum limit what, uint64_t n)
 {
 	atomic_fetch_sub(&b->usage->used[what], n);
+}
+
+uint64_t budget_refused_others(const struct budget *b, enum limit what)
+{
+	uint64_t sum = 0;
+	unsigned int i;
+
+	for (i = 0; b->vm && i <= QCU_MAX_SESSIONS; i++)
+		if (&b->vm->sessions[i] != b->usage)
+			sum += atomic_load(&b->vm->sessions[i].refused[what]);
+	return sum;
+}
+
+bool budget_has_colder(const struct budget *b)
+{
+	uint64_t own = atomic_load(&b->usage->left_ns), ns;
+	unsigned int i;
+
+	for (i = 0; b->vm && i <= QCU_MAX_SESSIONS; i++) {
+		const struct session_usage *p = &b->vm->sessions[i];
+
+		ns = atomic_load(&p->left_ns);
+		if (p != b->usage && ns && ns < own && atomic_load(&p->used[LIMIT_SWAP]))
+			return true;
+	}
+	return false;
 }
 
 bool budget_set(struct budget *b, enum limit what, uint64_t n)

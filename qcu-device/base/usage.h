@@ -30,6 +30,7 @@ struct session_usage {
 	_Atomic uint64_t refused[LIMIT_KINDS]; /* how often a limit was in the way */
 	_Atomic uint64_t devices;	       /* a bit for each that the program has used */
 	_Atomic uint32_t pid;		       /* of the guest's program */
+	_Atomic uint64_t left_ns; /* when memory of it left a GPU last; 0: all of it is back */
 	struct busy_time busy[USAGE_DEVICES][BUSY_KINDS];
 	struct counts counts;
 };
@@ -101,6 +102,10 @@ void budget_read_busy(const struct budget *b, unsigned int device, struct busy_r
 /* False: a limit is in the way, and nothing has been taken. */
 bool budget_take(struct budget *b, enum limit what, uint64_t n);
 void budget_give(struct budget *b, enum limit what, uint64_t n);
+/* How often this limit was in the way of other sessions of the VM that are there now. */
+uint64_t budget_refused_others(const struct budget *b, enum limit what);
+/* Has any other session of the VM memory in the store that left longer ago than this one's? */
+bool budget_has_colder(const struct budget *b);
 /* Sets how much is used now. False: that is too much. */
 bool budget_set(struct budget *b, enum limit what, uint64_t n);
 /* The same for LIMIT_DEVICE_MEMORY. */

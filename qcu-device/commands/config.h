@@ -34,6 +34,7 @@ struct mir_config {
 	struct turns_view turns;    /* how the VM shares its GPUs with others */
 	struct usage *usage;	    /* NULL: only the session's own limits apply */
 	enum sensors_for sensors;   /* what programs may learn of the GPUs */
+	int store_file; /* from store_file_open(), for memory that has left; 0: there is none */
 	unsigned int session;
 	uint32_t guest_pid;   /* of the session's program; 0: not known yet */
 	unsigned int poll_us; /* how long a lane polls for its next request before it sleeps */

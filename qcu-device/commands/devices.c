@@ -289,6 +289,7 @@ int mir_do_stats(struct call *c)
 		.out_bytes = count_get(s, COUNT_SWAP_OUT),
 		.in_bytes = count_get(s, COUNT_SWAP_IN),
 		.room_us = count_get(s, COUNT_ROOM_US),
+		.file_bytes = count_get(s, COUNT_FILE_OUT),
 	};
 
 	return mir_buf_write(c, 0, &d, sizeof(d));

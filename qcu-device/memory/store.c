@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Host memory for device memory that has left the GPU (store.h). */
+/* Where device memory lies that has left the GPU (store.h). */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
+#include "qcu-device/base/complain.h"
 #include "qcu-device/memory/store.h"
 
 #define HUGE_BYTES (2ull << 20)
@@ -22,8 +25,20 @@ static unsigned int find_class(uint64_t bytes)
 	return i;
 }
 
+static bool charge_owner(struct store *s, enum store_medium medium, uint64_t bytes)
+{
+	return s->owner.charge(s->owner.ctx, medium, (int64_t)bytes);
+}
+
+static void give_charge_back(struct store *s, enum store_medium medium, uint64_t bytes)
+{
+	(void)s->owner.charge(s->owner.ctx, medium, -(int64_t)bytes);
+}
+
+/* ---- memory ---- */
+
 /* Huge pages need an address that is a multiple of theirs. */
-static void *map_block(uint64_t bytes)
+static void *map_memory(uint64_t bytes)
 {
 	uint64_t more = bytes >= HUGE_BYTES ? HUGE_BYTES : 0, head;
 	char *p = mmap(NULL, bytes + more, PROT_READ | PROT_WRITE,
@@ -45,79 +60,263 @@ static void *map_block(uint64_t bytes)
 	return p;
 }
 
-static void unmap_block(struct store *s, void *p, uint64_t bytes)
+static void *map_registered(struct store *s, uint64_t bytes)
+{
+	void *p = map_memory(bytes);
+
+	if (p && s->ops->host_register(s->backend, p, bytes)) {
+		munmap(p, bytes);
+		return NULL;
+	}
+	return p;
+}
+
+static void unmap_registered(struct store *s, void *p, uint64_t bytes)
 {
 	s->ops->host_unregister(s->backend, p);
 	munmap(p, bytes);
-	s->charge(s->charge_ctx, -(int64_t)bytes);
 }
 
-static void *new_block(struct store *s, uint64_t bytes)
+static bool charge_memory(struct store *s, uint64_t bytes)
 {
-	void *p;
+	if (charge_owner(s, STORE_MEMORY, bytes))
+		return true;
+	store_trim(s, 0);
+	return charge_owner(s, STORE_MEMORY, bytes);
+}
 
-	if (!s->charge(s->charge_ctx, (int64_t)bytes)) {
-		store_trim(s, 0);
-		if (!s->charge(s->charge_ctx, (int64_t)bytes))
-			return NULL;
+/* ---- lists ---- */
+
+/* The caller holds the lock. */
+static void append_used(struct store *s, struct store_entry *b)
+{
+	b->next = NULL;
+	b->at = s->last;
+	*s->last = b;
+	s->last = &b->next;
+}
+
+static void remove_used(struct store *s, struct store_entry *b)
+{
+	*b->at = b->next;
+	if (b->next)
+		b->next->at = b->at;
+	else
+		s->last = b->at;
+}
+
+static struct store_entry *find_kept(struct store *s, uint64_t bytes)
+{
+	struct store_entry **at = &s->kept[find_class(bytes)], *b;
+
+	while ((b = *at) && b->bytes != bytes)
+		at = &b->next;
+	if (b) {
+		*at = b->next;
+		s->kept_bytes -= bytes;
 	}
-	p = map_block(bytes);
-	if (p && s->ops->host_register(s->backend, p, bytes)) {
-		munmap(p, bytes);
-		p = NULL;
-	}
-	if (!p)
-		s->charge(s->charge_ctx, -(int64_t)bytes);
-	return p;
+	return b;
+}
+
+/* ---- blocks ---- */
+
+static bool put_into_memory(struct store *s, struct store_entry *b)
+{
+	if (!charge_memory(s, b->bytes))
+		return false;
+	b->p = map_registered(s, b->bytes);
+	if (!b->p)
+		give_charge_back(s, STORE_MEMORY, b->bytes);
+	return b->p;
+}
+
+/* The block gets a number there. It is not written yet. */
+static bool put_into_file(struct store *s, uint64_t bytes, uint64_t *number)
+{
+	bool ok;
+
+	if (s->file.fd < 0 || !charge_owner(s, STORE_FILE, bytes))
+		return false;
+	pthread_mutex_lock(&s->lock);
+	ok = store_file_take(&s->file, number);
+	pthread_mutex_unlock(&s->lock);
+	if (!ok)
+		give_charge_back(s, STORE_FILE, bytes);
+	return ok;
+}
+
+static void leave_file(struct store *s, uint64_t number, uint64_t bytes)
+{
+	/* At the end the whole file goes. */
+	if (!s->ended)
+		store_file_drop(&s->file, number, bytes);
+	pthread_mutex_lock(&s->lock);
+	store_file_give(&s->file, number);
+	pthread_mutex_unlock(&s->lock);
+	give_charge_back(s, STORE_FILE, bytes);
 }
 
 /* Blocks have the size that is asked for: what a store has is what lies in it. */
 static void *take_block(void *ctx, uint64_t bytes)
 {
 	struct store *s = ctx;
-	unsigned int i = find_class(bytes);
-	struct store_kept **at, *b;
+	struct store_entry *b;
 
-	if (i == STORE_CLASSES)
+	if (find_class(bytes) == STORE_CLASSES)
 		return NULL;
 	bytes = round_up(bytes);
 	pthread_mutex_lock(&s->lock);
-	for (at = &s->kept[i]; (b = *at) && b->bytes != bytes;)
-		at = &b->next;
-	if (b) {
-		*at = b->next;
-		s->kept_bytes -= bytes;
-	}
+	b = find_kept(s, bytes);
 	pthread_mutex_unlock(&s->lock);
-	return b ? (void *)b : new_block(s, bytes);
+	if (!b) {
+		b = calloc(1, sizeof(*b));
+		if (!b)
+			return NULL;
+		b->bytes = bytes;
+		if (!put_into_memory(s, b) && !put_into_file(s, bytes, &b->number)) {
+			free(b);
+			return NULL;
+		}
+	}
+	if (b->p) {
+		pthread_mutex_lock(&s->lock);
+		append_used(s, b);
+		pthread_mutex_unlock(&s->lock);
+	}
+	return b;
 }
 
-static void give_block(void *ctx, void *p, uint64_t bytes)
+static void give_block(void *ctx, void *block, uint64_t bytes)
 {
 	struct store *s = ctx;
-	unsigned int i = find_class(bytes);
-	struct store_kept *b = p;
-	bool keep;
+	struct store_entry *b = block;
+	unsigned int class = find_class(bytes);
+	bool keep = false;
 
-	bytes = round_up(bytes);
 	pthread_mutex_lock(&s->lock);
-	keep = !s->ended;
-	if (keep) {
-		*b = (struct store_kept){.next = s->kept[i], .bytes = bytes};
-		s->kept[i] = b;
-		s->kept_bytes += bytes;
+	if (b->moving) {
+		b->given = true;
+		pthread_mutex_unlock(&s->lock);
+		return;
+	}
+	if (b->p)
+		remove_used(s, b);
+	if (b->p && !s->ended) {
+		keep = true;
+		b->looks = 0;
+		b->next = s->kept[class];
+		s->kept[class] = b;
+		s->kept_bytes += b->bytes;
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (keep)
 		return;
-	munmap(p, bytes);
-	s->charge(s->charge_ctx, -(int64_t)bytes);
+	if (b->p) {
+		munmap(b->p, b->bytes);
+		give_charge_back(s, STORE_MEMORY, b->bytes);
+	} else {
+		leave_file(s, b->number, b->bytes);
+	}
+	free(b);
 }
+
+/* ---- the file ---- */
+
+static bool open_window(struct store *s)
+{
+	s->window_looks = 0;
+	if (!s->window)
+		s->window = map_registered(s, BE_PIECE);
+	return s->window;
+}
+
+static void *block_at(void *ctx, void *block, bool read, bool *soon)
+{
+	struct store *s = ctx;
+	struct store_entry *b = block;
+
+	*soon = !b->p;
+	if (b->p)
+		return b->p;
+	if (!open_window(s)) {
+		complain("no memory for what goes to the file of --swap-file, or comes from it");
+		return NULL;
+	}
+	if (!read)
+		return s->window;
+	if (!store_file_read(&s->file, b->number, s->window, b->bytes, b->sum)) {
+		complain("what has left the GPU cannot be read in the file of --swap-file: %s",
+			 errno == EBADMSG ? "it has other bytes" : strerror(errno));
+		return NULL;
+	}
+	s->owner.moved(s->owner.ctx, false, b->bytes);
+	return s->window;
+}
+
+static bool write_block(struct store *s, const void *p, uint64_t bytes, uint64_t number,
+			uint64_t *sum)
+{
+	if (!store_file_write(&s->file, number, p, bytes, sum)) {
+		complain("the file of --swap-file cannot be written: %s", strerror(errno));
+		return false;
+	}
+	s->owner.moved(s->owner.ctx, true, bytes);
+	return true;
+}
+
+static bool keep_block(void *ctx, void *block)
+{
+	struct store *s = ctx;
+	struct store_entry *b = block;
+
+	return b->p || write_block(s, s->window, b->bytes, b->number, &b->sum);
+}
+
+bool store_demote(struct store *s)
+{
+	uint64_t number, sum;
+	struct store_entry *b;
+	bool done, given;
+	void *p;
+
+	pthread_mutex_lock(&s->lock);
+	b = s->used;
+	if (b)
+		b->moving = true;
+	pthread_mutex_unlock(&s->lock);
+	if (!b)
+		return false;
+	p = b->p;
+	done = put_into_file(s, b->bytes, &number);
+	if (done && !write_block(s, p, b->bytes, number, &sum)) {
+		leave_file(s, number, b->bytes);
+		done = false;
+	}
+	pthread_mutex_lock(&s->lock);
+	b->moving = false;
+	given = b->given;
+	b->given = false;
+	if (done) {
+		remove_used(s, b);
+		b->p = NULL;
+		b->number = number;
+		b->sum = sum;
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (done) {
+		unmap_registered(s, p, b->bytes);
+		give_charge_back(s, STORE_MEMORY, b->bytes);
+	}
+	if (given)
+		give_block(s, b, b->bytes);
+	return done;
+}
+
+/* ---- the store ---- */
 
 void store_trim(struct store *s, unsigned int looks)
 {
-	struct store_kept **at, *b, *old[STORE_CLASSES] = {NULL};
-	uint64_t bytes;
+	struct store_entry **at, *b, *old[STORE_CLASSES] = {NULL};
 	unsigned int i;
 
 	pthread_mutex_lock(&s->lock);
@@ -136,32 +335,48 @@ void store_trim(struct store *s, unsigned int looks)
 	for (i = 0; i < STORE_CLASSES; i++) {
 		while ((b = old[i])) {
 			old[i] = b->next;
-			bytes = b->bytes;
-			unmap_block(s, b, bytes);
-			atomic_fetch_sub(&s->kept_bytes, bytes);
+			unmap_registered(s, b->p, b->bytes);
+			give_charge_back(s, STORE_MEMORY, b->bytes);
+			atomic_fetch_sub(&s->kept_bytes, b->bytes);
+			free(b);
 		}
 	}
 }
 
+void store_trim_window(struct store *s, unsigned int looks)
+{
+	if (!s->window || s->window_looks++ < looks)
+		return;
+	unmap_registered(s, s->window, BE_PIECE);
+	s->window = NULL;
+}
+
 void store_init(struct store *s, const struct be_ops *ops, struct be *backend,
-		bool (*charge)(void *ctx, int64_t bytes), void *ctx)
+		const struct store_owner *owner, int fd)
 {
 	memset(s, 0, sizeof(*s));
-	s->be = (struct be_store){.ctx = s, .take = take_block, .give = give_block};
+	s->be = (struct be_store){.ctx = s,
+				  .take = take_block,
+				  .at = block_at,
+				  .keep = keep_block,
+				  .give = give_block};
 	s->ops = ops;
 	s->backend = backend;
-	s->charge = charge;
-	s->charge_ctx = ctx;
+	s->owner = *owner;
+	s->last = &s->used;
+	store_file_init(&s->file, fd);
 	pthread_mutex_init(&s->lock, NULL);
 }
 
 void store_end(struct store *s)
 {
 	store_trim(s, 0);
+	store_trim_window(s, 0);
 	s->ended = true;
 }
 
 void store_fini(struct store *s)
 {
+	store_file_fini(&s->file);
 	pthread_mutex_destroy(&s->lock);
 }

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Host memory for device memory that has left the GPU (docs/vm/memory.md): private to this process,
- * in huge pages where there are any, and registered with the backend. Blocks that are given back
- * are kept for the next time, until store_trim() has found them unused for long.
+ * Where device memory lies that has left the GPU (docs/vm/memory.md), in blocks: in memory of the
+ * host, which is private to this process, in huge pages where there are any, and registered with
+ * the backend; or, if there is one, in a file (store_file.h).
+ *
+ * A block lies in memory as long as there is room. If there is none, it is written to the file from
+ * a window, memory that all such blocks share. store_demote() brings blocks from memory to the file
+ * later. Memory of blocks that are given back is kept for the next time, until store_trim() has
+ * found it unused for long.
  */
 #ifndef QCU_STORE_H
 #define QCU_STORE_H
@@ -13,37 +18,67 @@
 #include <stdint.h>
 
 #include "qcu-device/backend/backend.h"
+#include "qcu-device/memory/store_file.h"
 
 #define STORE_LEAST   4096ull /* blocks are multiples of it, */
 #define STORE_CLASSES 15u     /* and those of a class at most twice as large as of the one before */
 _Static_assert(STORE_LEAST << (STORE_CLASSES - 1) == BE_PIECE, "the largest block");
 
+enum store_medium { STORE_MEMORY, STORE_FILE };
+
+struct store_entry {
+	struct store_entry *next, **at; /* in a list of those in memory */
+	uint64_t bytes;
+	void *p;	    /* its memory; NULL: it lies in the file */
+	uint64_t number;    /* in the file */
+	uint64_t sum;	    /* of its bytes there */
+	unsigned int looks; /* how often store_trim() has seen it unused */
+	bool moving;	    /* store_demote() writes it to the file */
+	bool given;	    /* back, while it moved */
+};
+
+/* What the store asks its owner for, and tells it. */
+struct store_owner {
+	void *ctx;
+	/* Takes or gives back what the store may have there. */
+	bool (*charge)(void *ctx, enum store_medium medium, int64_t bytes);
+	/* So many bytes have been written to the file (out), or read. */
+	void (*moved)(void *ctx, bool out, uint64_t bytes);
+};
+
 struct store {
 	struct be_store be; /* what the backend gets */
 	const struct be_ops *ops;
 	struct be *backend;
-	/* Takes or gives back what the store may have of the host's memory. */
-	bool (*charge)(void *ctx, int64_t bytes);
-	void *charge_ctx;
+	struct store_owner owner;
+	/* For who moves memory. Only one thread does so at a time. */
+	void *window; /* of BE_PIECE bytes, or NULL */
+	unsigned int window_looks;
 	pthread_mutex_t lock; /* protects what follows */
+	struct store_file file;
 	bool ended;
 	_Atomic uint64_t kept_bytes; /* may be read without the lock */
-	struct store_kept {
-		struct store_kept *next;
-		uint64_t bytes;
-		unsigned int looks; /* how often store_trim() has seen it unused */
-	} * kept[STORE_CLASSES];
+	struct store_entry *kept[STORE_CLASSES];
+	struct store_entry *used, **last; /* the oldest first */
 };
 
+/* fd: a file for what finds no room in memory (store_file.h), or -1. */
 void store_init(struct store *s, const struct be_ops *ops, struct be *backend,
-		bool (*charge)(void *ctx, int64_t bytes), void *ctx);
+		const struct store_owner *owner, int fd);
 /*
  * The backend is about to be closed, and no block is registered any more. Those that it gives back
  * while it closes are unmapped at once.
  */
 void store_end(struct store *s);
 void store_fini(struct store *s);
-/* Unmaps the blocks that so many calls have found unused; 0: all. */
+/* Unmaps the memory that so many calls have found unused; 0: all. */
 void store_trim(struct store *s, unsigned int looks);
+/* The same for the window. No memory may be moving. */
+void store_trim_window(struct store *s, unsigned int looks);
+/*
+ * Brings the block that has been in memory longest to the file. False: there is none, or it finds
+ * no room there. No memory may be moving.
+ */
+bool store_demote(struct store *s);
 
 #endif

@@ -6,13 +6,21 @@
  *   two. At the end, QCU_LOOPBACK_EVICT_COUNT names a file that gets the number of bytes that left.
  * - QCU_LOOPBACK_EVICT_MS=N: the same, N milliseconds after it last left.
  * - QCU_LOOPBACK_SWAP=BYTES: it leaves when others need it, to at most so much host memory.
+ * - QCU_LOOPBACK_SWAP_FILE=FOLDER:BYTES: and to a file there, of at most so many bytes.
+ * - QCU_LOOPBACK_SWAP_VM=FILE:SESSION: this process is one session of the VM that has this file.
+ *   All bounds are the VM's.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "qcu-device/base/limits.h"
 #include "qcu-device/base/spin.h"
+#include "qcu-device/base/usage.h"
 #include "qcu-device/commands/swap/swap.h"
 #include "tests/transport/evict.h"
 
@@ -37,6 +45,48 @@ static unsigned long number_of(const char *name)
 	return text && *text ? strtoul(text, NULL, 10) : 0;
 }
 
+/* NAME:NUMBER in the environment. Returns what is before the colon, or NULL. */
+static char *pair_of(const char *name, uint64_t *number)
+{
+	static char text[4096];
+	const char *value = getenv(name);
+	char *colon;
+
+	snprintf(text, sizeof(text), "%s", value ? value : "");
+	colon = strrchr(text, ':');
+	if (!colon)
+		return NULL;
+	*colon = '\0';
+	*number = strtoull(colon + 1, NULL, 10);
+	return text;
+}
+
+static void open_file(struct mir_config *cfg, struct limits *limits)
+{
+	const char *folder = pair_of("QCU_LOOPBACK_SWAP_FILE", &limits->vm[LIMIT_SWAP_FILE]);
+
+	cfg->store_file = folder ? store_file_open(folder) : 0;
+	if (cfg->store_file >= 0)
+		return;
+	fprintf(stderr, "qcuda: QCU_LOOPBACK_SWAP_FILE: %s: %s\n", folder, strerror(errno));
+	cfg->store_file = 0;
+}
+
+static void join_vm(struct mir_config *cfg)
+{
+	uint64_t session = 0;
+	const char *file = pair_of("QCU_LOOPBACK_SWAP_VM", &session);
+	int fd = file ? open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+
+	if (fd < 0)
+		return;
+	cfg->session = (unsigned int)session % QCU_MAX_SESSIONS;
+	cfg->usage = usage_new(fd);
+	close(fd);
+	if (cfg->usage)
+		usage_end(cfg->usage, cfg->session);
+}
+
 void evict_setup(struct mir_config *cfg)
 {
 	static struct limits limits;
@@ -45,10 +95,11 @@ void evict_setup(struct mir_config *cfg)
 	every = number_of("QCU_LOOPBACK_EVICT");
 	every_ms = number_of("QCU_LOOPBACK_EVICT_MS");
 	cfg->options.movable = every || every_ms || (swap && *swap);
-	if (swap && *swap) {
-		limits.session[LIMIT_SWAP] = strtoull(swap, NULL, 10);
-		cfg->limits = &limits;
-	}
+	cfg->limits = &limits;
+	if (swap && *swap)
+		limits.vm[LIMIT_SWAP] = strtoull(swap, NULL, 10);
+	open_file(cfg, &limits);
+	join_vm(cfg);
 	if ((every || every_ms) && !atomic_exchange(&chance, every + every_ms))
 		atexit(tell_moved);
 }

@@ -108,7 +108,8 @@ void loopback_share(struct mir_config *cfg)
 		.interactive = share_number("QCU_LOOPBACK_INTERACTIVE", 0),
 		.moves = cfg->options.movable,
 		.resident = (uint64_t)share_number("QCU_LOOPBACK_RESIDENT", 0) << 20,
-		.swap = cfg->limits ? cfg->limits->session[LIMIT_SWAP] : 0,
+		.swap = cfg->limits ? cfg->limits->vm[LIMIT_SWAP] + cfg->limits->vm[LIMIT_SWAP_FILE]
+				    : 0,
 		.stores = (uint64_t)share_number("QCU_LOOPBACK_SWAP_ALL", 0) << 20,
 	};
 	struct keeper k;

@@ -46,20 +46,37 @@ static bool take_copies(struct cu_plot *b, unsigned int i, const struct be_store
 	return true;
 }
 
+/* *kept: the store has the copy, or will have it. */
+static int queue_copy(struct be *be, const struct cu_plot *b, unsigned int i, unsigned int n,
+		      bool out, cudaStream_t s, bool *kept)
+{
+	void *device = (void *)(uintptr_t)(cu_part_addr(b, i) + n * BE_PIECE);
+	const struct be_store *store = &b->part[i].store;
+	bool soon;
+	void *host = be_store_at(store, b->part[i].copy[n], !out, &soon);
+	int ret;
+
+	*kept = host;
+	if (!host)
+		return out ? QCU_ERR_Success : QCU_ERR_OperatingSystem;
+	ret = CU(be, cudaMemcpyAsync, out ? host : device, out ? device : host,
+		 cu_copy_bytes(b, i, n), out ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice, s);
+	if (!ret && soon)
+		ret = CU(be, cudaStreamSynchronize, s);
+	if (!ret && soon && out)
+		*kept = store->keep(store->ctx, b->part[i].copy[n]);
+	return ret;
+}
+
 static int queue_copies(struct be *be, const struct cu_plot *b, unsigned int i, bool out,
-			cudaStream_t s)
+			cudaStream_t s, bool *kept)
 {
 	unsigned int n, copies = cu_copies(b, i);
 	int ret = QCU_ERR_Success;
 
-	for (n = 0; n < copies && !ret; n++) {
-		void *device = (void *)(uintptr_t)(cu_part_addr(b, i) + n * BE_PIECE);
-		void *host = b->part[i].copy[n];
-
-		ret = CU(be, cudaMemcpyAsync, out ? host : device, out ? device : host,
-			 cu_copy_bytes(b, i, n),
-			 out ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice, s);
-	}
+	*kept = true;
+	for (n = 0; n < copies && !ret && *kept; n++)
+		ret = queue_copy(be, b, i, n, out, s, kept);
 	return ret;
 }
 
@@ -67,11 +84,24 @@ static int queue_copies(struct be *be, const struct cu_plot *b, unsigned int i, 
 static int copy_part_out(struct be *be, struct cu_plot *b, unsigned int i,
 			 const struct be_store *store, cudaStream_t s, uint64_t *bytes)
 {
+	bool kept;
+	int ret;
+
 	if (!take_copies(b, i, store))
 		return QCU_ERR_Success;
 	b->part[i].state = CU_PART_MOVING;
-	*bytes += cu_part_bytes(b, i);
-	return queue_copies(be, b, i, true, s);
+	ret = queue_copies(be, b, i, true, s, &kept);
+	if (ret || kept) {
+		*bytes += cu_part_bytes(b, i);
+		return ret;
+	}
+	/* It stays. Those of its copies that have been queued are still under way. */
+	ret = CU(be, cudaStreamSynchronize, s);
+	if (ret)
+		return ret;
+	b->part[i].state = CU_PART_HERE;
+	cu_part_give(b, i, cu_copies(b, i));
+	return QCU_ERR_Success;
 }
 
 /* Of those that are here. NULL: none is. */
@@ -173,6 +203,7 @@ static int begin_to_return(struct be *be, unsigned int dev, cudaStream_t s, bool
 	int ret = QCU_ERR_Success;
 	struct cu_part *p;
 	unsigned int i;
+	bool kept;
 
 	while (!ret && (p = next_part(be, &w, &i))) {
 		ret = cu_part_map(be, w.b, i);
@@ -182,7 +213,7 @@ static int begin_to_return(struct be *be, unsigned int dev, cudaStream_t s, bool
 		p->state = CU_PART_MOVING;
 		ret = cu_plot_grant(be, w.b, cu_part_addr(w.b, i), cu_part_bytes(w.b, i));
 		if (!ret)
-			ret = queue_copies(be, w.b, i, false, s);
+			ret = queue_copies(be, w.b, i, false, s, &kept);
 	}
 	return ret;
 }

@@ -71,8 +71,11 @@ static uint64_t leave_now(struct mirror *m, unsigned int device, uint64_t want, 
 		*why = "the backend cannot move it";
 	else if (left < want)
 		*why = mir_swap_full;
-	if (m->cfg.ops->mem_away(m->be, device))
+	if (m->cfg.ops->mem_away(m->be, device)) {
 		atomic_fetch_or(&m->swap_state, SWAP_AWAY);
+		atomic_store(&m->budget.usage->left_ns, spin_clock());
+		atomic_store(&m->swap->refused, budget_refused_others(&m->budget, LIMIT_SWAP));
+	}
 	count_add(m->counts, COUNT_SWAP_OUT, left);
 	/* Pools may have given back what they did not use. */
 	mir_pools_count(m);
@@ -131,6 +134,47 @@ static void carry_out_order(struct swap_gpu *g, uint32_t number, uint64_t want)
 	mir_swap_answer(g, number, left, true);
 }
 
+static void keep_movers_out(struct swap *s, bool out)
+{
+	if (out) {
+		pthread_mutex_lock(&s->mover);
+		pthread_mutex_lock(&s->backer);
+	} else {
+		pthread_mutex_unlock(&s->backer);
+		pthread_mutex_unlock(&s->mover);
+	}
+}
+
+/* Returns whether there may be more. A command that wakes the program waits for one block at most.
+ */
+static bool demote_one(struct mirror *m)
+{
+	struct swap *s = m->swap;
+	bool done;
+
+	keep_movers_out(s, true);
+	done = !atomic_load(&s->stop) && atomic_load(&m->swap_state) & SWAP_AWAY &&
+	       store_demote(&s->store);
+	keep_movers_out(s, false);
+	return done;
+}
+
+void mir_swap_settle(struct mirror *m)
+{
+	struct swap *s = m->swap;
+	uint64_t refused = budget_refused_others(&m->budget, LIMIT_SWAP);
+
+	if (s->store.file.fd < 0)
+		return;
+	keep_movers_out(s, true);
+	store_trim_window(&s->store, TRIM);
+	keep_movers_out(s, false);
+	if (atomic_exchange(&s->refused, refused) == refused || budget_has_colder(&m->budget))
+		return;
+	while (demote_one(m))
+		rest_ns(LOOK_NS);
+}
+
 void *mir_swap_serve(void *arg)
 {
 	struct swap_gpu *g = arg;
@@ -145,6 +189,7 @@ void *mir_swap_serve(void *arg)
 		}
 		mir_swap_sleep(g);
 		mir_swap_trim(g, TRIM);
+		mir_swap_settle(g->m);
 	}
 	return NULL;
 }

@@ -19,14 +19,25 @@
 #define SLACK	 (64ull << 20)	  /* what an allocation may take beyond its size */
 #define MODULE	 (1ull << 20)	  /* variables of a module, most of the time */
 
-static bool charge_store(void *mirror, int64_t bytes)
+static bool charge_store(void *mirror, enum store_medium medium, int64_t bytes)
+{
+	const enum limit what = medium == STORE_FILE ? LIMIT_SWAP_FILE : LIMIT_SWAP;
+	struct mirror *m = mirror;
+
+	if (bytes > 0 && !budget_take(&m->budget, what, (uint64_t)bytes))
+		return false;
+	if (medium == STORE_FILE)
+		count_add(m->counts, COUNT_FILED, (uint64_t)bytes);
+	if (bytes < 0)
+		mir_give(m, what, (uint64_t)-bytes);
+	return true;
+}
+
+static void count_moved(void *mirror, bool out, uint64_t bytes)
 {
 	struct mirror *m = mirror;
 
-	if (bytes > 0)
-		return budget_take(&m->budget, LIMIT_SWAP, (uint64_t)bytes);
-	mir_give(m, LIMIT_SWAP, (uint64_t)-bytes);
-	return true;
+	count_add(m->counts, out ? COUNT_FILE_OUT : COUNT_FILE_IN, bytes);
 }
 
 bool mir_swap_prepare(struct mirror *m)
@@ -60,9 +71,12 @@ bool mir_swap_prepare(struct mirror *m)
 
 void mir_swap_begin(struct mirror *m)
 {
+	const struct store_owner owner = {.ctx = m, .charge = charge_store, .moved = count_moved};
+	int file = m->cfg.store_file ? m->cfg.store_file : -1;
+
 	if (!m->swap)
 		return;
-	store_init(&m->swap->store, m->cfg.ops, m->be, charge_store, m);
+	store_init(&m->swap->store, m->cfg.ops, m->be, &owner, file);
 	atomic_store(&m->swap_state, SWAP_ON);
 	mir_swap_session(m);
 }
@@ -159,8 +173,10 @@ static int bring_memory_back(struct mirror *m, struct swap_wait *w)
 	pthread_mutex_lock(&s->backer);
 	for (i = 0; !rc && i < m->devices && atomic_load(&m->swap_state) & SWAP_AWAY; i++)
 		rc = bring_device_back(m, i, w);
-	if (!rc)
+	if (!rc) {
 		atomic_fetch_and(&m->swap_state, ~SWAP_AWAY);
+		atomic_store(&m->budget.usage->left_ns, 0);
+	}
 	pthread_mutex_unlock(&s->backer);
 	return rc;
 }

@@ -40,7 +40,10 @@ struct swap {
 	pthread_mutex_t lock;	/* protects SWAP_CLOSED */
 	pthread_cond_t opened;	/* it is no longer set */
 	pthread_mutex_t mover;	/* one thread at a time lets memory leave, */
-	pthread_mutex_t backer; /* or brings it back */
+	pthread_mutex_t backer; /* or brings it back; who locks both takes `mover` first */
+	/* How often other programs of the VM have found the store full, when this one looked last.
+	 */
+	_Atomic uint64_t refused;
 	unsigned int gpus;
 	struct swap_gpu gpu[MIR_DEVICES_MAX];
 };
@@ -94,6 +97,11 @@ void mir_swap_stay(struct mirror *m, bool stay);
  */
 extern const char mir_swap_full[];
 uint64_t mir_swap_leave(struct mirror *m, unsigned int device, uint64_t want, const char **why);
+/*
+ * If other programs of the VM have found its memory store full since memory of this one left, and
+ * this one's has been away longest, it goes to the file.
+ */
+void mir_swap_settle(struct mirror *m);
 /* The thread of a struct swap_gpu. */
 void *mir_swap_serve(void *gpu);
 

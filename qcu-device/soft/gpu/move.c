@@ -99,18 +99,23 @@ static void drop_pages(const struct soft_mem *m, uint64_t addr, uint64_t bytes)
 static bool leave_piece(struct soft_mem *m, uint64_t addr, uint64_t bytes, size_t at,
 			const struct be_store *store)
 {
-	void *p = (void *)(uintptr_t)addr, *copy;
+	void *p = (void *)(uintptr_t)addr, *copy, *to = NULL;
 	struct away *new = NULL;
+	bool soon = false;
 
 	/* It may wait for streams. The caller keeps everybody else out. */
 	pthread_mutex_unlock(&m->lock);
 	copy = store->take(store->ctx, bytes);
-	pthread_mutex_lock(&m->lock);
 	if (copy)
+		to = be_store_at(store, copy, false, &soon);
+	pthread_mutex_lock(&m->lock);
+	if (to)
 		new = sorted_insert(&m->away, at);
 	if (!new)
 		goto err_give;
-	memcpy(copy, p, bytes);
+	memcpy(to, p, bytes);
+	if (soon && !store->keep(store->ctx, copy))
+		goto err_remove;
 	drop_pages(m, addr, bytes);
 	if (!set_access(addr, bytes, PROT_NONE))
 		goto err_copy_back;
@@ -120,7 +125,8 @@ static bool leave_piece(struct soft_mem *m, uint64_t addr, uint64_t bytes, size_
 	return true;
 
 err_copy_back:
-	memcpy(p, copy, bytes);
+	memcpy(p, to, bytes);
+err_remove:
 	sorted_remove(&m->away, at);
 err_give:
 	if (copy)
@@ -172,13 +178,17 @@ int soft_mem_leave(struct be *be, unsigned int dev, uint64_t want, const struct 
 
 static int return_piece(struct soft_mem *m, const struct away *a)
 {
+	const void *from;
+	bool soon;
+
 	if (!soft_resident(m, (int64_t)a->bytes))
 		return QCU_ERR_MemoryAllocation;
-	if (!set_access(a->addr, a->bytes, PROT_READ | PROT_WRITE)) {
+	from = be_store_at(&a->store, a->copy, true, &soon);
+	if (!from || !set_access(a->addr, a->bytes, PROT_READ | PROT_WRITE)) {
 		soft_resident(m, -(int64_t)a->bytes);
-		return QCU_ERR_MemoryAllocation;
+		return from ? QCU_ERR_MemoryAllocation : QCU_ERR_OperatingSystem;
 	}
-	memcpy((void *)(uintptr_t)a->addr, a->copy, a->bytes);
+	memcpy((void *)(uintptr_t)a->addr, from, a->bytes);
 	give_copy(m, a);
 	return QCU_ERR_Success;
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Programs that together need more memory than the software GPU has: memory.py BUILD CASE [SEED]. Each program is a VM of
 its own. A program checks every word that it has written (filler.cu). It ends with an error or the right bytes."""
-import mmap, os, random, signal, struct, subprocess, sys, tempfile, time
+import atexit, mmap, os, random, signal, struct, subprocess, sys, tempfile, time
 
 import vms
 from vms import GPUS, LIMIT, PAGE, SESSIONS, folder, processes, programs, run, shared_environment, status, until
@@ -9,6 +9,16 @@ from vms import GPUS, LIMIT, PAGE, SESSIONS, folder, processes, programs, run, s
 seed = int(sys.argv[3]) if len(sys.argv) > 3 else 45
 GPU = 64  # MiB
 STEPS = int(os.environ.get('QCU_MEMORY_STEPS', 100))
+
+
+disks = []  # that are mounted
+
+
+@atexit.register
+def unmount():
+    for path in disks:
+        subprocess.run(['umount', '-l', path], check=False)
+        os.rmdir(path)
 
 
 class Program:
@@ -293,10 +303,12 @@ def forged():
 
 
 def steps():
-    """Random steps of three programs with evictions at any moment."""
+    """Random steps of three programs with evictions at any moment. Most memory of two goes to files."""
     broker()
-    a, b, c = (Program(mib, steps=STEPS, pause=pause, evict=evict) for mib, pause, evict in
-               ((38, 20000, 40), (38, 50000, 10), (20, 0, None)))
+    path = disk()
+    files = {'swap': 6 << 20, 'swap_file': f'{path}:{GPU << 20}'}
+    a, b, c = (Program(mib, steps=STEPS, pause=pause, evict=evict, **options) for mib, pause, evict, options in
+               ((38, 20000, 40, files), (38, 50000, 10, {}), (20, 0, None, files)))
     # On a slow machine one may not answer in time, and then another one's allocation fails.
     a.wait(), b.wait(), c.wait()
     until('nothing is held', lambda: not total('held_mib'))
@@ -315,4 +327,122 @@ def odd():
     expect('a program failed', all(p.wait(LIMIT) == 0 for p in both))
 
 
-run(turns, idle, odd, full, stores, guaranteed, real, killed, gone, moving, forged, steps)
+def disk(size=None):
+    """A folder for files of stores; of a file system with so many bytes."""
+    path = tempfile.mkdtemp(dir=None if size else folder)
+    if size:
+        mounted = subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={size}', 'none', path], capture_output=True, text=True)
+        if mounted.returncode:
+            os.rmdir(path)
+            print(f'no small file system: {mounted.stderr.strip()}', flush=True)
+            return None
+        disks.append(path)
+    return path
+
+
+def store_file(program, path):
+    """Opens the file in which memory of the program lies. None: the program has ended."""
+    files = f'/proc/{program.process.pid}/fd/'
+    try:
+        for name in os.listdir(files):
+            if os.readlink(files + name).startswith(path + '/'):
+                return open(files + name, 'r+b', buffering=0)
+    except OSError:
+        pass
+    return None
+
+
+def filed(program, path):
+    f = store_file(program, path)
+    if not f:
+        return 0
+    with f:
+        return os.fstat(f.fileno()).st_blocks * 512
+
+
+def file():
+    """What finds no room in memory goes to a file, is right when it comes back, and has no name at any time."""
+    broker()
+    path = disk()
+    a = Program(40, swap=8 << 20, swap_file=f'{path}:{GPU << 20}', pause=10**6)
+    a.reaches(8)
+    expect('a file has a name', not os.listdir(path))
+    expect('the program has no file', store_file(a, path))
+    expect('a file has bytes without a need', not filed(a, path))
+    b = Program(40, swap=8 << 20, swap_file=f'{path}:{GPU << 20}', pause=20000)
+    until('memory is in the file', lambda: filed(a, path))
+    a.goes_on(16)
+    b.goes_on()
+    # It is killed while its memory is there.
+    until('memory is in the file again', lambda: filed(a, path))
+    a.process.send_signal(signal.SIGKILL)
+    a.process.wait()
+    b.goes_on()
+    expect('a file has a name', not os.listdir(path))
+    expect('allocations failed', not b.end())
+
+
+def file_full():
+    """A file that is full, by its bound or by its disk: others hear of it at an allocation, and nothing is wrong."""
+    broker()
+    for path, size in (disk(), 8 << 20), (disk(8 << 20), GPU << 20):
+        if not path:
+            continue
+        a = Program(40, swap=4 << 20, swap_file=f'{path}:{size}', pause=50000)
+        a.goes_on()
+        b = Program(50, steps=100)
+        expect('no allocation failed', b.wait() > 0)
+        a.goes_on()
+        expect('allocations of the first one failed', not a.end())
+
+
+def file_spoiled():
+    """A disk that has other bytes than those that were written: the program gets an error, and others go on."""
+    broker()
+    path = disk()
+    a = Program(40, swap=4 << 20, swap_file=f'{path}:{GPU << 20}', pause=20000)
+    a.reaches(8)
+    b = Program(40, pause=20000)
+
+    def spoil():
+        if a.process.poll() is not None:
+            return True
+        os.kill(a.process.pid, signal.SIGSTOP)
+        f = store_file(a, path)
+        if f:
+            with f:
+                for at in range(0, os.fstat(f.fileno()).st_size, 64 << 20):
+                    os.pwrite(f.fileno(), b'?' * 4096, at + 4096)
+        os.kill(a.process.pid, signal.SIGCONT)
+        return False
+
+    until('it ends', spoil)
+    expect(f'it ended in another way: {a.text()}', 'cudaErrorOperatingSystem' in a.text() and 'it has other bytes' in a.text())
+    b.goes_on()
+    expect('allocations failed', not b.end())
+
+
+def coldest():
+    """Programs of one VM: when its memory store is full, what left longest ago goes to the file."""
+    broker()
+    path = disk()
+    fd, vm = tempfile.mkstemp(dir=folder)
+    os.close(fd)
+
+    def program(session, mib, **options):
+        return Program(mib, swap=24 << 20, swap_file=f'{path}:{2 * GPU << 20}', swap_vm=f'{vm}:{session}', **options)
+
+    a = program(1, 20, pause=10**7)
+    a.reaches(8)
+    b = program(2, 60, pause=10**7)
+    b.reaches(8)
+    away = total('away_mib') << 20
+    expect('nothing has left, or not to memory', away >= 15 << 20 and not filed(a, path))
+    # For this one b leaves, too, and finds no room beside what a has in memory.
+    c = program(3, 60, pause=10**7)
+    c.reaches(8)
+    until('what left first is in the file', lambda: filed(a, path) >= away)
+    expect('allocations failed', not (a.end() + b.end() + c.end()))
+
+
+run(turns, idle, odd, full, stores, guaranteed, real, killed, gone, moving, forged, steps, file, file_full, file_spoiled, coldest)

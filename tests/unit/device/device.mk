@@ -14,7 +14,8 @@ test_device_turns_OBJS := $(B)/qcu-device/turns/turns.o
 UNIT_TESTS += test_device_room
 test_device_room_OBJS := $(B)/qcu-device/turns/room.o
 UNIT_TESTS += test_device_store
-test_device_store_OBJS := $(B)/qcu-device/memory/store.o
+test_device_store_OBJS := $(B)/qcu-device/memory/store.o $(B)/qcu-device/memory/store_file.o $(B)/qcu-device/base/complain.o
+test_device_store_LIBS := -Wl,--wrap=pread -Wl,--wrap=pwrite
 test_device_guestmem_OBJS := $(B)/qcu-device/memory/guestmem.o
 test_device_handles_OBJS := $(MIRROR_LIB)
 test_device_lanes_OBJS := $(MIRROR_LIB)

@@ -9,6 +9,7 @@
 
 #include "qcu-device/soft/gpu/soft.h"
 #include "tests/rounds.h"
+#include "tests/unit/slow_store.h"
 #include "tests/unit/soft/test_soft_fake.h"
 
 #define MIB   (1ull << 20)
@@ -64,7 +65,9 @@ static struct host host;
 
 static struct be_store new_store(void)
 {
-	return (struct be_store){.ctx = &host, .take = store_take, .give = store_give};
+	const struct be_store memory = {.ctx = &host, .take = store_take, .give = store_give};
+
+	return slow.each ? slow_store(&memory) : memory;
 }
 
 static struct be *open_movable(bool movable)
@@ -95,6 +98,7 @@ static int teardown(void **state)
 	be_soft.close(*state);
 	assert_int_equal(host.out, 0);
 	assert_int_equal(host.in, 0);
+	slow_end();
 	return 0;
 }
 
@@ -381,6 +385,36 @@ static void what_others_may_use_stays(void **state)
 	assert_int_equal(be_soft.mem_free(be, a), QCU_ERR_Success);
 }
 
+/* What the store cannot keep stays, and what it cannot read stays away. Nothing else comes back. */
+static void a_store_may_fail(void **state)
+{
+	const uint64_t size = 4 * PIECE;
+	struct be *be = *state;
+	uint64_t a, back;
+
+	slow.each = 3;
+	a = alloc(be, size);
+	fill(a, size, 1);
+	slow.no_keep = true;
+	assert_int_equal(leave(be, size), 0);
+	assert_int_equal(host.out, 0);
+	assert_int_equal(host.in, size);
+	check(a, size, 1);
+	slow.no_keep = false;
+	assert_int_equal(leave(be, size), size);
+	/* The last piece is a slow one, and comes first. */
+	slow.no_read = true;
+	assert_int_equal(be_soft.mem_return(be, 0, &back), QCU_ERR_OperatingSystem);
+	assert_int_equal(be_soft.mem_return(be, 0, &back), QCU_ERR_OperatingSystem);
+	assert_int_equal(be_soft.mem_away(be, 0) + host.in, size);
+	slow.no_read = false;
+	come_back(be);
+	check(a, size, 1);
+	assert_int_equal(leave(be, size), size);
+	slow.no_read = true;
+	assert_int_equal(be_soft.mem_free(be, a), QCU_ERR_Success);
+}
+
 /* ---- random steps against a model ---- */
 
 #define BLOCKS 40
@@ -404,18 +438,23 @@ static uint64_t random_size(unsigned int *seed)
 
 static void step(struct be *be, struct block *b, unsigned int *seed)
 {
+	const bool fails = slow.each && !(rand_r(seed) % 4);
 	uint64_t away = be_soft.mem_away(be, 0), moved;
 	uint64_t sum = be_soft.mem_movable(be, 0) + away;
 
 	switch (rand_r(seed) % 6) {
 	case 0:
 		host.room = host.out + (unsigned int)rand_r(seed) % (3 * PIECE);
+		slow.no_keep = fails;
 		moved = leave(be, (unsigned int)rand_r(seed) % VRAM);
+		slow.no_keep = false;
 		assert_int_equal(be_soft.mem_away(be, 0), away + moved);
 		break;
 	case 1:
 		host.most = host.in + (unsigned int)rand_r(seed) % (3 * PIECE);
+		slow.no_read = fails;
 		(void)be_soft.mem_return(be, 0, &moved);
+		slow.no_read = false;
 		assert_int_equal(be_soft.mem_away(be, 0), away - moved);
 		host.most = UINT64_MAX;
 		break;
@@ -465,6 +504,12 @@ static void random_steps(void **state)
 	assert_int_equal(host.in, 0);
 }
 
+static void random_steps_of_a_slow_store(void **state)
+{
+	slow.each = 2;
+	random_steps(state);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -480,7 +525,9 @@ int main(void)
 		TEST(the_end_frees_what_is_away),
 		TEST(memory_of_pools_leaves),
 		TEST(what_others_may_use_stays),
+		TEST(a_store_may_fail),
 		TEST(random_steps),
+		TEST(random_steps_of_a_slow_store),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

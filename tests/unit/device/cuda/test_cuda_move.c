@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "tests/rounds.h"
+#include "tests/unit/slow_store.h"
 #include "tests/unit/device/cuda/cuda_stand_in.h"
 
 #define MIB    (1ull << 20)
@@ -60,14 +61,18 @@ static int end(void **state)
 {
 	(void)state;
 	cu_mem_close(&be);
+	slow_end();
 	return !cuda_is_empty() || stored;
 }
 
 static int leave(uint64_t want, uint64_t *left)
 {
 	struct be_store s = {.ctx = &stored, .take = store_take, .give = store_give};
-	int ret = cu_mem_leave(&be, DEV, want, &s, left);
+	int ret;
 
+	if (slow.each)
+		s = slow_store(&s);
+	ret = cu_mem_leave(&be, DEV, want, &s, left);
 	/* The backend has a copy of it. */
 	memset(&s, 0, sizeof(s));
 	assert_int_equal(cu_mem_away(&be, DEV), stored);
@@ -306,6 +311,37 @@ static void what_others_know_stays(void **state)
 	assert_ptr_equal(cu_plot_around(&be, a + LARGE - 1), cu_plot_around(&be, a));
 }
 
+/* A part that the store cannot keep stays, and what it cannot read stays away. */
+static void a_store_may_fail(void **state)
+{
+	const uint64_t a = allocate(LARGE);
+	uint64_t back;
+
+	(void)state;
+	slow.each = 3;
+	slow.step = MIB;
+	slow.whole = 8 * MIB; /* as the stand-in */
+	fill(a, LARGE, 1);
+	slow.no_keep = true;
+	/* Of five blocks the first and the fourth are slow: those of the two large parts. */
+	assert_int_equal(must_leave(UINT64_MAX), LAST);
+	check(a, LARGE - LAST, 1);
+	must_return();
+	slow.no_keep = false;
+	slow.taken = 0;
+	assert_int_equal(must_leave(UINT64_MAX), LARGE);
+	slow.no_read = true;
+	assert_int_equal(cu_mem_return(&be, DEV, &back), QCU_ERR_OperatingSystem);
+	assert_int_equal(back, 0);
+	assert_int_equal(cu_mem_away(&be, DEV), LARGE);
+	slow.no_read = false;
+	assert_int_equal(must_return(), LARGE);
+	check(a, LARGE, 1);
+	must_leave(UINT64_MAX);
+	slow.no_read = true;
+	assert_int_equal(cu_mem_free(&be, a), 0);
+}
+
 #define KEPT  60
 #define STEPS 4000
 
@@ -323,11 +359,15 @@ static void random_steps(void **state)
 		switch (rand_r(&seed) % 8) {
 		case 0:
 			store_room = stored + (unsigned int)rand_r(&seed) % (1024 * MIB);
+			slow.no_keep = slow.each && !(rand_r(&seed) % 4);
 			must_leave((unsigned int)rand_r(&seed));
+			slow.no_keep = false;
 			break;
 		case 1:
 			cuda.room = cuda.used + (unsigned int)rand_r(&seed) % (1024 * MIB);
+			slow.no_read = slow.each && !(rand_r(&seed) % 4);
 			(void)cu_mem_return(&be, DEV, &moved);
+			slow.no_read = false;
 			cuda.room = DEVICE;
 			break;
 		case 2:
@@ -360,6 +400,22 @@ static void random_steps(void **state)
 	}
 }
 
+static void random_steps_of_a_slow_store(void **state)
+{
+	slow.each = 2;
+	slow.step = MIB;
+	slow.whole = 8 * MIB; /* as the stand-in */
+	random_steps(state);
+}
+
+static void each_call_may_fail_with_a_slow_store(void **state)
+{
+	slow.each = 2;
+	slow.step = MIB;
+	slow.whole = 8 * MIB; /* as the stand-in */
+	each_call_may_fail(state);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -374,7 +430,10 @@ int main(void)
 		TEST(what_is_away_is_freed),
 		TEST(the_end_gives_all_back),
 		TEST(what_others_know_stays),
+		TEST(a_store_may_fail),
+		TEST(each_call_may_fail_with_a_slow_store),
 		TEST(random_steps),
+		TEST(random_steps_of_a_slow_store),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -641,7 +641,7 @@ static void scattered_buffers(void **state)
 	memcpy(&st, ram + PAGE - 3, 100);
 	memcpy((uint8_t *)&st + 100, ram + RAM / 2, 28);
 	assert_int_equal(st.device_bytes, BIG);
-	assert_int_equal(st.rsvd[0], 0);
+	assert_int_equal(st.file_bytes, 0);
 }
 
 int main(void)
