@@ -34,7 +34,7 @@ DEVICE_SRCS += $(addprefix qcu-device/moving/,dirty.c handover.c service.c state
 DEVICE_SRCS += qcu-device/front/front.c
 DEVICE_SRCS += $(addprefix qcu-device/host/,birth.c board.c board_print.c hold.c main.c memwatch.c metrics.c mirror_vq.c nursery.c passes.c plugin.c poll.c \
 	ramfiles.c sessions.c spares.c status.c take_over.c transfer.c vhost.c)
-DEVICE_SRCS += qcu-device/memory/ring.c
+DEVICE_SRCS += $(addprefix qcu-device/memory/,ring.c store_pool.c)
 # Static: a mirror loads its libraries as a user that may not be allowed to read every folder.
 DEVICE_LIBS := $(patsubst %,-l:lib%.a,seccomp cap lz4 zstd) -lm -ldl
 PARTS += $(B)/qcu-device/qcu-device

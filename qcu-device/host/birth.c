@@ -34,6 +34,7 @@ enum {
 	FD_CTL = 3,
 	FD_LETTERS,
 	FD_GROUP,
+	FD_STORE,
 	FD_SETUP,
 	FD_STATES,
 	FD_SHARES,
@@ -55,7 +56,7 @@ struct region {
 
 struct setup {
 	struct device_options opt;
-	bool warm;
+	bool warm, store;
 	unsigned int regions;
 	struct region region[GUESTMEM_REGIONS];
 };
@@ -259,6 +260,7 @@ pid_t birth_give(const struct device_options *opt, const struct ramfiles *ram,
 	s.opt.be.seat = seat;
 	s.opt.be.letters = FD_LETTERS;
 	s.warm = warm;
+	s.store = own->store >= 0;
 	s.regions = ram->count;
 	for (i = 0; i < ram->count; i++) {
 		const struct ramfile *f = &ram->file[i];
@@ -269,6 +271,7 @@ pid_t birth_give(const struct device_options *opt, const struct ramfiles *ram,
 	fd[FD_CTL - 3] = own->ctl;
 	fd[FD_LETTERS - 3] = own->letters;
 	fd[FD_GROUP - 3] = own->group;
+	fd[FD_STORE - 3] = own->store;
 	fd[FD_PROGRAM - 3] = fd[FD_PLUGIN - 3] = -1; /* the nursery has them */
 	fd[FD_STATES - 3] = shared->states;
 	fd[FD_SHARES - 3] = shared->shares;
@@ -352,6 +355,7 @@ void birth_mirror(void)
 	    !turns_map(&args.turns, s.opt.keeper.gpus, FD_ORDERS, FD_REPORTS, FD_BELL))
 		stillborn("no memory to share with the GPU's broker");
 	args.warm = s.warm;
+	args.store = s.store ? FD_STORE : 0;
 	close(FD_PROGRAM);
 	close(FD_SETUP);
 	close(FD_STATES);

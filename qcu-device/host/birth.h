@@ -40,6 +40,7 @@ bool birth_begin(const struct device_options *opt);
 struct birth_files {
 	int ctl, letters; /* its ends of the control socket, and of the one for letters */
 	int group;	  /* of its control group (groups.h); -1: it has none */
+	int store;	  /* for memory that has left (store_pool.h); -1: it has none */
 };
 
 /*

@@ -30,8 +30,9 @@ struct device_options {
 	unsigned int copiers; /* threads for one large copy, at most one per processor */
 	struct keeper keeper; /* off: the GPUs are not shared by agreement */
 	struct jail jail;
-	bool gpu_time; /* it is counted how long sessions keep GPUs busy */
-	bool plugin;   /* mirrors load the cuda backend; false: soft, which is linked in */
+	bool swap_file; /* mirrors have files for memory that has left (store_pool.h) */
+	bool gpu_time;	/* it is counted how long sessions keep GPUs busy */
+	bool plugin;	/* mirrors load the cuda backend; false: soft, which is linked in */
 	bool verbose;
 	bool trace;
 };
@@ -98,6 +99,7 @@ struct mirror_args {
 	struct shares *shares;
 	struct usage *usage;
 	struct turns_view turns;
+	int store; /* a file for memory that has left; 0: none */
 	bool warm; /* get ready before the session arrives */
 	/*
 	 * The control socket: it brings the session, and later what mirror_tells lists. The main

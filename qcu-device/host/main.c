@@ -27,6 +27,7 @@
 #include "qcu-device/host/device.h"
 #include "qcu-device/jail/gpus.h"
 #include "qcu-device/jail/groups.h"
+#include "qcu-device/memory/store_pool.h"
 #include "qcu-device/moving/handover.h"
 #include "qcu-device/moving/service.h"
 #include "qcu-device/host/metrics.h"
@@ -87,6 +88,9 @@ static const char usage[] =
 	"  --swap-all SIZE        with --swap: what the memory of all VMs of a GPU may take of "
 	"the\n"
 	"                         host's memory; the least that a VM says counts (no bound)\n"
+	"  --swap-file FOLDER:SIZE\n"
+	"                         with --swap: what finds no room in the host's memory goes to\n"
+	"                         files without a name in FOLDER, at most SIZE for the VM\n"
 	"  --resident SIZE        with --swap: what the VM always may have on each GPU (0)\n"
 	"  --fault-place          say where a kernel failed on NVIDIA's GPU, by its dump, which "
 	"costs\n"
@@ -500,6 +504,35 @@ static void begin_sharing(struct device_options *opt, struct share_options *so, 
 	exit(DEVICE_EXIT_FAILURE);
 }
 
+/* FOLDER:SIZE. Returns the folder. */
+static const char *choose_swap_file(struct device_options *opt, char *text)
+{
+	char *colon = strrchr(text, ':');
+
+	if (!colon || colon == text || !colon[1])
+		die_usage("--swap-file %s: FOLDER:SIZE is wanted, with K, M or G", text);
+	*colon = '\0';
+	opt->limits.vm[LIMIT_SWAP_FILE] = size("swap-file", colon + 1);
+	opt->swap_file = true;
+	return text;
+}
+
+/* For the broker a file is a part of the store. */
+static void open_swap_files(const struct device_options *opt, struct share_options *so,
+			    const char *folder)
+{
+	const char *why;
+
+	if (!so->hello.moves)
+		die_usage("--swap-file needs --swap");
+	so->hello.swap += opt->limits.vm[LIMIT_SWAP_FILE];
+	why = store_pool_begin(folder, opt->sessions + opt->prewarm);
+	if (!why)
+		return;
+	fprintf(stderr, "qcu-device: --swap-file %s: %s\n", folder, why);
+	exit(DEVICE_EXIT_FAILURE);
+}
+
 /*
  * Finds the qcu-device that hands its VM over. *fd: the socket to it; if it has no VM, its socket
  * that waits for QEMU.
@@ -598,6 +631,7 @@ int main(int argc, char **argv)
 		{"max", required_argument, NULL, 'X'},
 		{"swap", required_argument, NULL, 'U'},
 		{"swap-all", required_argument, NULL, 'I'},
+		{"swap-file", required_argument, NULL, 'J'},
 		{"resident", required_argument, NULL, 'D'},
 		{"class", required_argument, NULL, 'C'},
 		{"share", required_argument, NULL, 'S'},
@@ -628,6 +662,7 @@ int main(int argc, char **argv)
 	struct share_options share = {.hello.weight = TURNS_WEIGHT};
 	enum gpu gpu = GPU_AUTO;
 	const char *path = NULL, *name = NULL, *metrics = NULL, *hand_over = NULL, *why;
+	const char *swap_folder = NULL;
 	struct take_over to = {.listener = -1};
 	struct jail qemu = {.named = false};
 	gid_t group = METRICS_NO_GROUP;
@@ -701,6 +736,9 @@ int main(int argc, char **argv)
 			break;
 		case 'I':
 			share.hello.stores = size("swap-all", optarg);
+			break;
+		case 'J':
+			swap_folder = choose_swap_file(&opt, optarg);
 			break;
 		case 'D':
 			share.hello.resident = size("resident", optarg);
@@ -802,6 +840,8 @@ int main(int argc, char **argv)
 	if (!jail_check(&opt.jail))
 		return DEVICE_EXIT_FAILURE;
 	begin_groups(&opt);
+	if (swap_folder)
+		open_swap_files(&opt, &share, swap_folder);
 	if (!name)
 		name = path ? name_of(path) : "vm";
 	/* It keeps no file of this process, so it comes before the files that others wait for. */

@@ -564,6 +564,7 @@ void mirror_vq_run(const struct mirror_args *args)
 		.timed_out = timed_out,
 		.timed_out_ctx = &vq,
 		.poll_us = args->opt->poll_us,
+		.store_file = args->store,
 	};
 	int saved = -1;
 

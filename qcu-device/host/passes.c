@@ -16,6 +16,7 @@ void passes_init(struct passes *p)
 {
 	unsigned int i;
 
+	p->is_private = NULL;
 	for (i = 0; i < JAIL_SEATS; i++)
 		p->mirror[i] = (struct passes_mirror){.fd = -1};
 }
@@ -60,7 +61,7 @@ static enum passes_result carry_letter(struct passes *p, unsigned int from,
 
 	if ((l->kind != PASS_ASK || file >= 0) && l->kind != PASS_ANSWER)
 		return PASSES_BAD;
-	if (l->rsvd)
+	if (l->rsvd || (file >= 0 && p->is_private && p->is_private(file)))
 		return PASSES_BAD;
 	out.seat = from;
 	if (deliver(p, l->seat, &out, file) || l->kind != PASS_ASK)

@@ -3,6 +3,7 @@
 #ifndef QCU_PASSES_H
 #define QCU_PASSES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "qcu-device/jail/jail.h"
@@ -16,6 +17,7 @@ struct passes {
 		uint64_t second;
 		unsigned int sent; /* in that second */
 	} mirror[JAIL_SEATS];
+	bool (*is_private)(int file); /* no mirror may send this file; NULL: any */
 };
 
 enum passes_result {

@@ -21,6 +21,7 @@
 #include "qcu-device/base/send_files.h"
 #include "qcu-device/base/spin.h"
 #include "qcu-device/jail/groups.h"
+#include "qcu-device/memory/store_pool.h"
 #include "qcu-device/host/nursery.h"
 #include "qcu-device/host/vhost.h"
 
@@ -53,6 +54,7 @@ void mirror_gone(struct device *d, const struct mirror_process *p)
 	jail_sweep(j, j->own_pids ? (pid_t)p->seat + 1 : p->pid);
 	d->seat_taken[p->seat] = false;
 	groups_give_back(p->group);
+	store_pool_give_back(p->store);
 }
 
 /* Kills and reaps a process. It may have ended before. */
@@ -102,7 +104,7 @@ static uint64_t bound_memory(const struct device *d)
 	unsigned int i;
 
 	if (most != LIMIT_NONE && d->opt->be.movable)
-		most += d->opt->limits.vm[LIMIT_SWAP];
+		most += d->opt->limits.vm[LIMIT_SWAP] + (d->opt->swap_file ? BE_PIECE : 0);
 	for (i = 0; most != LIMIT_NONE && i < d->ram.count; i++)
 		most += d->ram.file[i].size;
 	return most;
@@ -123,7 +125,8 @@ static bool new_mirror(struct device *d, struct mirror_process *p, bool warm)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, letters))
 		letters[0] = letters[1] = -1;
 	p->group = groups_take(bound_memory(d));
-	own = (struct birth_files){ctl[1], letters[1], groups_file(p->group)};
+	p->store = store_pool_take();
+	own = (struct birth_files){ctl[1], letters[1], groups_file(p->group), p->store};
 	p->pid = letters[0] < 0 ? -1 : birth_give(d->opt, &d->ram, &d->shared, p->seat, &own, warm);
 	close(ctl[1]);
 	close(letters[1]);
@@ -133,6 +136,7 @@ static bool new_mirror(struct device *d, struct mirror_process *p, bool warm)
 		close(letters[0]);
 		d->seat_taken[p->seat] = false;
 		groups_give_back(p->group);
+		store_pool_give_back(p->store);
 		return false;
 	}
 	passes_add(&d->passes, p->seat, letters[0]);

@@ -23,6 +23,7 @@
 #include "qcu-device/host/metrics.h"
 #include "qcu-device/host/take_over.h"
 #include "qcu-device/host/vhost.h"
+#include "qcu-device/memory/store_pool.h"
 
 /* The header that defines these does not come with the library. */
 #define VIRTIO_F_VERSION_1_BIT	    32
@@ -528,6 +529,7 @@ int vhost_serve(int sock, const struct device_options *opt, struct take_over *t)
 	d->loading = d->loaded = d->saving = -1;
 	d->listener = d->peer = d->shared.board = -1;
 	passes_init(&d->passes);
+	d->passes.is_private = store_pool_has;
 	if (!make_shared(d))
 		goto out_shared;
 	if (!vu_init(&d->vu, opt->sessions + 1, sock, vu_panicked, read_msg, set_watch,

@@ -28,6 +28,7 @@ struct mirror_process {
 	int pidfd;
 	int ctl_fd; /* our end */
 	int group;  /* of groups.h; -1: none */
+	int store;  /* of store_pool.h; -1: none */
 	bool spare; /* made before there was a session for it */
 };
 

@@ -112,6 +112,10 @@ test_device_jail_LIBS := $(DEVICE_LIBS)
 UNIT_TESTS += test_device_groups
 test_device_groups_OBJS := $(test_device_jail_OBJS)
 test_device_groups_LIBS := $(DEVICE_LIBS)
+# Memory that leaves the GPU for a file.
+UNIT_TESTS += test_device_filed
+test_device_filed_OBJS := $(test_device_jail_OBJS) $(B)/qcu-device/qcu-share
+test_device_filed_LIBS := $(DEVICE_LIBS)
 UNIT_TESTS += test_device_calls
 test_device_calls_OBJS := $(test_device_jail_OBJS)
 test_device_calls_LIBS := $(DEVICE_LIBS)

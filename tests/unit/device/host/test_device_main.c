@@ -93,6 +93,13 @@ static void bad_options(void **state)
 		"MIG-01234567-89ab-cdef-0123-456789abcdef,"
 		"MIG-01234567-89ab-cdef-0123-456789abcdee");
 	refused("--map bvm", "--socket", sock, "--map", "bvm");
+	refused("--swap-file needs --swap", "--gpu=soft", "--socket", sock, "--swap-file=/tmp:1G");
+	refused("FOLDER:SIZE is wanted", "--socket", sock, "--swap-file", "/tmp");
+	refused("FOLDER:SIZE is wanted", "--socket", sock, "--swap-file", "/tmp:");
+	refused("FOLDER:SIZE is wanted", "--socket", sock, "--swap-file", ":1G");
+	refused("--swap-file 0", "--socket", sock, "--swap-file", "/tmp:0");
+	refused("--swap-file 1T", "--socket", sock, "--swap-file", "/a:b:1T");
+	refused("--swap-file -1", "--socket", sock, "--swap-file", "/tmp:-1");
 	refused("--take-over needs --socket and --hand-over", "--socket", sock, "--take-over",
 		NULL);
 	refused("--take-over needs --socket and --hand-over", "--fd", "3", "--take-over", NULL);

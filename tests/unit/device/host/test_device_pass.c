@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -256,6 +257,40 @@ static void broken_letters(void **state)
 	close(files[1]);
 }
 
+static int private_file = -1;
+
+static bool is_private(int fd)
+{
+	struct stat a, b;
+
+	if (private_file < 0)
+		return false;
+	return fstat(fd, &a) || fstat(private_file, &b) || a.st_ino == b.st_ino;
+}
+
+/* A file that is only for one mirror reaches no other one, and who sends it is ended. */
+static void private_files(void **state)
+{
+	const struct pass_letter l = {.kind = PASS_ANSWER, .seat = OWN};
+	unsigned int ended = bad[BROKEN];
+	int other = file(2), before;
+
+	(void)state;
+	private_file = file(1);
+	before = open_files();
+	add_seat(BROKEN);
+	be_pass_take(&pass, &(struct be_pass_handle){.seat = 77});
+	send_broken(&l, sizeof(l), &other, 1);
+	send_broken(&l, sizeof(l), &private_file, 1);
+	while (bad[BROKEN] != ended + 1)
+		sched_yield();
+	close(mirror_end[BROKEN]);
+	wait_for_closed_files(before);
+	close(other);
+	close(private_file);
+	private_file = -1;
+}
+
 /* Answers that nobody has asked for change nothing, and their files are closed. */
 static void wrong_answers(void **state)
 {
@@ -332,6 +367,7 @@ int main(void)
 		cmocka_unit_test(parts),
 		cmocka_unit_test(another_process),
 		cmocka_unit_test(broken_letters),
+		cmocka_unit_test(private_files),
 		cmocka_unit_test(wrong_answers),
 		cmocka_unit_test(flood),
 	};
@@ -339,6 +375,7 @@ int main(void)
 	int failed;
 
 	passes_init(&passes);
+	passes.is_private = is_private;
 	add_seat(OWN);
 	add_seat(ANOTHER);
 	be_pass_open(&pass, mirror_end[OWN], OWN);
