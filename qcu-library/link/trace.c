@@ -739,6 +739,8 @@ static void write_memory_that_left(void)
 	fprintf(process.out, ",\"away\":%llu,\"left\":%llu,\"came_back\":%llu,\"room_us\":%llu",
 		(unsigned long long)d.away_bytes, (unsigned long long)d.out_bytes,
 		(unsigned long long)d.in_bytes, (unsigned long long)d.room_us);
+	if (d.file_bytes)
+		fprintf(process.out, ",\"filed\":%llu", (unsigned long long)d.file_bytes);
 }
 
 /* After the program's own end: what it has not waited for may not be done. */

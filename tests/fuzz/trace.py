@@ -67,7 +67,7 @@ def small_trace():
         {"ph": "i", "cat": "range", "name": "mark", **at, "ts": 5.0, "args": {}, "s": "t"},
         {**part, "ph": "e", "ts": 20.0}],
         "otherData": {"ended": 123456789, "unmeasured": 0, "uncertain": 1, "left_out": 0, "own_commands": {"EVENT_RECORD": 4},
-                      "away": 5, "left": 1 << 30, "came_back": 7, "room_us": 900,
+                      "away": 5, "left": 1 << 30, "came_back": 7, "room_us": 900, "filed": 1 << 20,
                       "cut_off": ["part.7.json"]}}
 
 

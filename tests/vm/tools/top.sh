@@ -93,12 +93,14 @@ swaps = (b'qcuda_device{vm="swaps",pid="1",gpu="soft",wire="1"} 1\nqcuda_connect
          b'qcuda_device_memory_bytes{gpu="0"} 3145728\nqcuda_away_bytes 2097152\nqcuda_room_wait_seconds_total 1.5\n'
          b'qcuda_swapped_bytes_total{direction="out"} 6291456\nqcuda_swapped_bytes_total{direction="in"} 4194304\n'
          b'qcuda_swapped_bytes_total{direction="up"} 5\n')
-for name, answer in (("swaps", swaps), ("garbage", b"\0\1\2 no metrics\n" * 100), ("silent", b""), ("evil", evil)):
+files = (swaps.replace(b'vm="swaps"', b'vm="files"') + b'qcuda_filed_bytes 1048576\n'
+         b'qcuda_swap_file_bytes_total{direction="out"} 5242880\nqcuda_swap_file_bytes_total{direction="in"} 7340032\n')
+for name, answer in (("swaps", swaps), ("files", files), ("garbage", b"\0\1\2 no metrics\n" * 100), ("silent", b""), ("evil", evil)):
     threading.Thread(target=serve, args=(name, answer)).start()
 END
 fake=$!
 pids+=("$fake")
-for s in garbage silent evil rising swaps; do
+for s in garbage silent evil rising swaps files; do
 	until [ -S "$tmp/$s.metrics" ]; do sleep 0.05; done
 done
 expect_host garbage 1 'it is no qcu-device' $qcu top --once --device "$tmp/garbage.metrics"
@@ -113,6 +115,7 @@ expect_host wrong-numbers 0 '"launches": 0' $qcu top --once --json --device "$tm
 expect_that wrong-labels "vm['programs'][0]['pid'] == 0 and vm['programs'][0]['total']['calls'] == 7 and vm['total']['chunks'] == 0"
 
 expect_host memory-that-left 0 'all +3\.0M +1\.0M +2\.0M .* 6\.0M +4\.0M +1\.5 ' $qcu top --once --device "$tmp/swaps"
+expect_host memory-in-a-file 0 'all +3\.0M +1\.0M +2\.0M +1\.0M .* 6\.0M +4\.0M +1\.5 +5\.0M +7\.0M ' $qcu top --once --device "$tmp/files"
 expect_host no-such-columns 0 'all +0 +0 +0 ' $qcu top --once --device "$tmp/evil"
 expect_host moved-bytes 0 '"away_bytes": 2097152' $qcu top --once --json --device "$tmp/swaps"
 expect_that waits-for-room "vm['total']['room_wait_seconds'] == 1.5 and vm['total']['swapped_in_bytes'] == 4 << 20"
