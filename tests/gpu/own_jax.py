@@ -39,6 +39,8 @@ def take_some():
             for of in groups.values() for i in range(min(MOST, len(of)))}
 
 
+# Without its plugin for the GPU, JAX goes on with the processor and says so only on stderr.
+jax.devices(os.environ["JAX_PLATFORMS"].split(",")[0])
 HARNESSES = take_some()
 NAMES = [name for name in HARNESSES if not sampled.chosen or f"{__name__}.py::test_use[{name}]" in sampled.chosen]
 
