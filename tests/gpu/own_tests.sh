@@ -10,7 +10,7 @@
 #	own_tests.sh jax [OUT]			the uses of primitives that are installed with JAX for its tests
 #
 # PYTHON names the interpreter (with pytest, for JAX absl), GPU the backend (cuda), VMS how many of them (16; of PyTorch's 12 the
-# first; JAX 4), SAMPLED how many tests of each file (CuPy 12, Numba 3; PyTorch 42 and JAX 140 for each VM), NATIVE and LIMIT the
+# first; JAX 8), SAMPLED how many tests of each file (CuPy 12, Numba 3; PyTorch 42 and JAX 140 for each VM), NATIVE and LIMIT the
 # time of the native runs and of the VMs in seconds (150, 400). OUT (default: the current folder) gets the outputs, and cupy.txt,
 # numba.txt, pytorch.txt or jax.txt. Uses the bundle if there is one.
 #
@@ -34,7 +34,7 @@ cupy | pytorch)
 	shift
 	;;
 numba) tests=$("$python" -c 'import os, numba.cuda.tests; print(os.path.dirname(numba.cuda.tests.__file__))') || usage ;;
-jax) vms=${VMS:-4} ;;
+jax) vms=${VMS:-8} ;;
 *) usage ;;
 esac
 out=$(cd "${2:-.}" && pwd) || exit 2
