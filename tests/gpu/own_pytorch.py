@@ -4,9 +4,11 @@ For pytest, as a plugin: PyTorch's own tests of the GPU, without its compiler, w
 processor is emulated. The tests may be of an older release than PyTorch, so they find the names of helpers that
 have moved.
 """
+import importlib.util
 import os
 import sys
 import types
+import unittest
 
 import pytest
 import torch
@@ -31,6 +33,9 @@ leave_out("torch._inductor")
 leave_out("setuptools")
 leave_out("setuptools.command")
 leave_out("setuptools.command.build_ext", build_ext=object)
+if not importlib.util.find_spec("expecttest"):
+    # All its tests need it, and few use more of it than the class.
+    leave_out("expecttest", TestCase=unittest.TestCase, ACCEPT=False)
 import torch._dynamo.config  # noqa: E402
 import torch._inductor.config  # noqa: E402
 
