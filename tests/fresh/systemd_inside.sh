@@ -4,7 +4,8 @@
 # systemd.sh runs this in the Debian of which it makes a disk, before it is one:
 #   finish   settings that this Debian needs as a guest
 #   image    has podman take the image of /share/images/python, and leaves its name in /share
-#   disk     makes /disk/disk.img with a boot loader, the kernel and room for the root
+#   disk     makes /disk/disk.img with a boot loader, the kernel and room for the root, from which it removes what the
+#            guest does not need
 #   driver   has DKMS compile the driver, and puts what it made into /packages
 set -euo pipefail
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
@@ -55,7 +56,17 @@ image() {
 	podman pull -q oci:/share/images/python >/share/python
 }
 
+# What an emulated processor would read for long: each module that is added has depmod read them all, and apt reads its
+# lists. A virtual machine has hardly any hardware, and this one no network.
+leave_out() {
+	local modules=/usr/lib/modules/$kernel
+	rm -rf "$modules/kernel/sound" /var/lib/apt/lists/* /var/cache/apt/*.bin
+	find "$modules/kernel/drivers" -name '*.ko' ! -name 'virtio*' ! -path '*/block/*' -delete
+	depmod "$kernel"
+}
+
 disk() {
+	leave_out
 	cd /disk
 	truncate -s 3G disk.img
 	printf 'label: dos\n,64M,e,*\n,,L\n' | sfdisk -q disk.img

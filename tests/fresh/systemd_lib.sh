@@ -16,6 +16,8 @@ choose_release() {
 	contents=$([ "$release" = 12 ] && echo 2 || echo 3)
 }
 
+# The packages are used once. xz takes seconds of processors for the kernel alone, and in an emulated guest to unpack them.
+export DPKG_DEB_COMPRESSOR_TYPE=none
 build=$(realpath "${QCU_BUILD:-${B:-$root/build}}")
 kind=systemd
 packages=(adduser ca-certificates dbus dkms dosfstools e2fsprogs fdisk g++ kmod linux-headers-amd64 linux-image-amd64
@@ -49,8 +51,6 @@ use_host() {
 	folders=("$root:/qcuda:ro" "$work/packages:/packages" "$build/tests/guest:/programs:ro" "$archives:/var/cache/apt/archives")
 	bare_debian
 	step "Debian $release is ready; making packages"
-	# The kernel alone takes xz 8 s of processors, gzip 3.
-	export DPKG_DEB_COMPRESSOR_TYPE=gzip
 	for p in qcuda-host qcuda-vm qcuda-qemu; do
 		make_deb "$work/packages" --version 0.1~test --only "$p" || die "no package $p"
 	done
