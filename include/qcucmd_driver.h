@@ -41,6 +41,7 @@ struct qcu_link_add {
 	__u32 link;
 	__u32 type;	    /* QCU_LINK_* */
 	struct qcu_jit jit; /* for this image only; its flag for logs must be zero */
+	__u32 rsvd;
 };
 struct qcu_link_complete {
 	__u32 link;
