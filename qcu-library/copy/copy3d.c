@@ -76,7 +76,7 @@ cudaError_t qcul_memset_3d(struct cudaPitchedPtr to, int value, struct cudaExten
 	    !__builtin_mul_overflow(extent.height, extent.depth, &rows))
 		return err ? err : qcul_memset(to.ptr, to.pitch, value, extent.width, rows, stream);
 	for (z = 0; z < extent.depth && !err; z++)
-		err = qcul_memset((char *)to.ptr + z * slice, to.pitch, value, extent.width,
-				  extent.height, stream);
+		err = qcul_memset((void *)((uintptr_t)to.ptr + z * slice), to.pitch, value,
+				  extent.width, extent.height, stream);
 	return err;
 }
