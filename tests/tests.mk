@@ -253,7 +253,7 @@ when = $(1) $(if $(filter $(1),$(2)),test,nightly)
 listed = $(foreach t,$(3),$(1) $(call when,$(2)/$(t),$(addprefix $(2)/,$(4)))$(if $(5), $(5)/$(t));)
 
 # Programs that share a GPU's memory. Under the sanitizers the CUDA programs are those of the normal build.
-MEMORY_CASES := idle stores guaranteed turns odd real killed gone moving forged steps full file file_full file_spoiled coldest
+MEMORY_CASES := idle stores guaranteed turns odd real killed gone $(if $(SAN),,context) moving forged steps full file file_full file_spoiled coldest
 MEMORY_DAILY := $(if $(SAN),real moving steps file_spoiled,$(filter-out full,$(MEMORY_CASES)))
 MEMORY_RUN := env QCU_PROGRAMS=$(MADE_IN) python3 tests/loopback/share/memory.py $(B)
 

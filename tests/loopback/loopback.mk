@@ -69,8 +69,10 @@ $(B)/tests/loopback/plugin.so: tests/loopback/plugin.cu tests/loopback/check.h \
 
 $(B)/tests/loopback/driver_malloc: $(B)/tests/loopback/driver_malloc_backend.so
 $(B)/tests/loopback/exit: $(B)/tests/loopback/exit_backend.so
-$(foreach t,driver_malloc exit,$(eval $(B)/tests/loopback/$(t)_backend.so: $(call loopback_objs,$(t)_backend)))
-$(addprefix $(B)/tests/loopback/,driver_malloc_backend.so exit_backend.so): $(SOFT_LIB)
+$(B)/tests/loopback/filler: $(if $(SAN),,$(B)/tests/loopback/counted_backend.so)
+LOOPBACK_BACKENDS := driver_malloc exit counted
+$(foreach t,$(LOOPBACK_BACKENDS),$(eval $(B)/tests/loopback/$(t)_backend.so: $(call loopback_objs,$(t)_backend)))
+$(LOOPBACK_BACKENDS:%=$(B)/tests/loopback/%_backend.so): $(SOFT_LIB)
 	@mkdir -p $(@D)
 	$(RUN) $(CC) $(LDFLAGS) -shared -o $@ $(filter %.o,$^) $(SOFT_LIB) $(SOFT_LIBS)
 

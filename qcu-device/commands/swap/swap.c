@@ -18,6 +18,7 @@
 #define BACK_NS	 (600 * NS_PER_S) /* a command that needs what is away waits so long */
 #define SLACK	 (64ull << 20)	  /* what an allocation may take beyond its size */
 #define MODULE	 (1ull << 20)	  /* variables of a module, most of the time */
+#define CONTEXT	 (640ull << 20)	  /* what the first use of a GPU takes */
 
 static bool charge_store(void *mirror, enum store_medium medium, int64_t bytes)
 {
@@ -286,17 +287,20 @@ bool mir_swap_make_room(struct call *c, struct swap_wait *w)
 	unsigned int device = c->cmd->device;
 	uint64_t want = bytes_wanted(c->cmd), free_bytes = 0, total = 0, all;
 
-	if (!want || device >= m->turns.gpus || atomic_load(&m->abandoned))
+	if (device >= m->turns.gpus || atomic_load(&m->abandoned))
+		return false;
+	/* Any command may be the first that needs a context. */
+	if (!m->cfg.ops->memory && m->cfg.ops->mem_info(m->be, device, &free_bytes, &total))
+		want += CONTEXT;
+	if (!want)
 		return false;
 	/* Is a limit of the VM in the way? */
-	if (budget_memory_left(&m->budget, device, UINT64_MAX) < want)
+	if (budget_memory_left(&m->budget, device, UINT64_MAX) < bytes_wanted(c->cmd))
 		return false;
 	/* All memory of a program must fit together. */
 	all = atomic_load(&m->budget.usage->memory[device]);
 	if (m->cfg.ops->memory)
 		total = atomic_load(&mir_turn_orders(&m->turns.gpu[device])->most);
-	else if (m->cfg.ops->mem_info(m->be, device, &free_bytes, &total))
-		return false;
 	if (total && (want > total || all > total - want))
 		return false;
 	w->device = device;

@@ -252,6 +252,22 @@ def gone():
     a.end()
 
 
+def context():
+    """A GPU as full as NVIDIA's can be, where programs take memory without asking: others leave for the context of a new
+    program."""
+    vms.broker()
+    counted = tempfile.mkstemp(dir=folder)[1]
+    with open(counted, 'wb') as f:
+        f.write(struct.pack('<2q', 0, GPU << 20))
+    os.environ['QCU_COUNTED'] = counted
+    backend = programs + 'counted_backend.so'
+    a = Program(52, pause=3 * 10**6, backend=backend)
+    a.reaches(8)
+    b = Program(10, steps=20, backend=backend)
+    expect('allocations failed', not b.wait())
+    expect('allocations of the first one failed', not a.end())
+
+
 def moving():
     """Programs that are killed while their memory leaves or comes back: the others go on, and nothing is left behind."""
     rng = random.Random(seed)
@@ -445,4 +461,4 @@ def coldest():
     expect('allocations failed', not (a.end() + b.end() + c.end()))
 
 
-run(turns, idle, odd, full, stores, guaranteed, real, killed, gone, moving, forged, steps, file, file_full, file_spoiled, coldest)
+run(turns, idle, odd, full, stores, guaranteed, real, killed, gone, context, moving, forged, steps, file, file_full, file_spoiled, coldest)
