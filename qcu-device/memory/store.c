@@ -118,6 +118,17 @@ static struct store_entry *find_kept(struct store *s, uint64_t bytes)
 	return b;
 }
 
+/* For the next time. */
+static void keep_memory(struct store *s, struct store_entry *b)
+{
+	const unsigned int class = find_class(b->bytes);
+
+	b->looks = 0;
+	b->next = s->kept[class];
+	s->kept[class] = b;
+	s->kept_bytes += b->bytes;
+}
+
 /* ---- blocks ---- */
 
 static bool put_into_memory(struct store *s, struct store_entry *b)
@@ -190,9 +201,9 @@ static void give_block(void *ctx, void *block, uint64_t bytes)
 {
 	struct store *s = ctx;
 	struct store_entry *b = block;
-	unsigned int class = find_class(bytes);
-	bool keep = false;
+	bool keep;
 
+	(void)bytes;
 	pthread_mutex_lock(&s->lock);
 	if (b->moving) {
 		b->given = true;
@@ -201,13 +212,9 @@ static void give_block(void *ctx, void *block, uint64_t bytes)
 	}
 	if (b->p)
 		remove_used(s, b);
-	if (b->p && !s->ended) {
-		keep = true;
-		b->looks = 0;
-		b->next = s->kept[class];
-		s->kept[class] = b;
-		s->kept_bytes += b->bytes;
-	}
+	keep = b->p && !s->ended;
+	if (keep)
+		keep_memory(s, b);
 	pthread_mutex_unlock(&s->lock);
 	if (keep)
 		return;
@@ -274,21 +281,23 @@ static bool keep_block(void *ctx, void *block)
 
 bool store_demote(struct store *s)
 {
+	struct store_entry *memory = calloc(1, sizeof(*memory)), *b;
 	uint64_t number, sum;
-	struct store_entry *b;
 	bool done, given;
-	void *p;
 
+	if (!memory)
+		return false;
 	pthread_mutex_lock(&s->lock);
 	b = s->used;
 	if (b)
 		b->moving = true;
 	pthread_mutex_unlock(&s->lock);
-	if (!b)
+	if (!b) {
+		free(memory);
 		return false;
-	p = b->p;
+	}
 	done = put_into_file(s, b->bytes, &number);
-	if (done && !write_block(s, p, b->bytes, number, &sum)) {
+	if (done && !write_block(s, b->p, b->bytes, number, &sum)) {
 		leave_file(s, number, b->bytes);
 		done = false;
 	}
@@ -298,15 +307,16 @@ bool store_demote(struct store *s)
 	b->given = false;
 	if (done) {
 		remove_used(s, b);
+		memory->p = b->p;
+		memory->bytes = b->bytes;
+		keep_memory(s, memory);
 		b->p = NULL;
 		b->number = number;
 		b->sum = sum;
 	}
 	pthread_mutex_unlock(&s->lock);
-	if (done) {
-		unmap_registered(s, p, b->bytes);
-		give_charge_back(s, STORE_MEMORY, b->bytes);
-	}
+	if (!done)
+		free(memory);
 	if (given)
 		give_block(s, b, b->bytes);
 	return done;
@@ -343,12 +353,20 @@ void store_trim(struct store *s, unsigned int looks)
 	}
 }
 
-void store_trim_window(struct store *s, unsigned int looks)
+void *store_take_window(struct store *s, unsigned int looks)
 {
-	if (!s->window || s->window_looks++ < looks)
-		return;
-	unmap_registered(s, s->window, BE_PIECE);
+	void *p = s->window;
+
+	if (!p || s->window_looks++ < looks)
+		return NULL;
 	s->window = NULL;
+	return p;
+}
+
+void store_unmap_window(struct store *s, void *window)
+{
+	if (window)
+		unmap_registered(s, window, BE_PIECE);
 }
 
 void store_init(struct store *s, const struct be_ops *ops, struct be *backend,
@@ -371,7 +389,7 @@ void store_init(struct store *s, const struct be_ops *ops, struct be *backend,
 void store_end(struct store *s)
 {
 	store_trim(s, 0);
-	store_trim_window(s, 0);
+	store_unmap_window(s, store_take_window(s, 0));
 	s->ended = true;
 }
 

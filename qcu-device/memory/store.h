@@ -73,11 +73,15 @@ void store_end(struct store *s);
 void store_fini(struct store *s);
 /* Unmaps the memory that so many calls have found unused; 0: all. */
 void store_trim(struct store *s, unsigned int looks);
-/* The same for the window. No memory may be moving. */
-void store_trim_window(struct store *s, unsigned int looks);
 /*
- * Brings the block that has been in memory longest to the file. False: there is none, or it finds
- * no room there. No memory may be moving.
+ * Takes the window away if so many calls have found it unused; else NULL. No memory may be moving,
+ * but it may be when the window is unmapped: that may wait for the GPU.
+ */
+void *store_take_window(struct store *s, unsigned int looks);
+void store_unmap_window(struct store *s, void *window);
+/*
+ * Brings the block that has been in memory longest to the file. Its memory is kept. False: there is
+ * none, or it finds no room there. No memory may be moving.
  */
 bool store_demote(struct store *s);
 

@@ -163,16 +163,21 @@ void mir_swap_settle(struct mirror *m)
 {
 	struct swap *s = m->swap;
 	uint64_t refused = budget_refused_others(&m->budget, LIMIT_SWAP);
+	void *window;
 
 	if (s->store.file.fd < 0)
 		return;
 	keep_movers_out(s, true);
-	store_trim_window(&s->store, TRIM);
+	window = store_take_window(&s->store, TRIM);
 	keep_movers_out(s, false);
+	store_unmap_window(&s->store, window);
 	if (atomic_exchange(&s->refused, refused) == refused || budget_has_colder(&m->budget))
 		return;
-	while (demote_one(m))
+	/* Unmapping memory may wait for the GPU, and commands that bring memory back need not. */
+	while (demote_one(m)) {
+		store_trim(&s->store, 0);
 		rest_ns(LOOK_NS);
+	}
 }
 
 void *mir_swap_serve(void *arg)
