@@ -67,9 +67,13 @@ $(B)/%.o: %.c | deps
 
 all: $(PARTS)
 
+# Libraries that are not linked with a sanitizer: its run time would have to come with the program.
+UNLINKED := $(if $(SAN),$(NCCL_OBJS) $(CUDA12_OBJS) $(SHIMS_12:%=$(SHIM_DIR)/%_12.o) \
+	$(if $(filter cudnn,$(SHIMS)),$(CUDNN_PARTS:%=$(SHIM_DIR)/cudnn_%.o)))
+
 # For the static checks: userspace is everything except the kernel module, with the unit tests compiled but not linked;
 # driver is only the module.
-userspace: $(filter-out %.ko,$(PARTS)) $(UNIT_OBJS) $(PERF_OBJS) $(FUZZ_REPLAYS)
+userspace: $(filter-out %.ko,$(PARTS)) $(UNLINKED) $(UNIT_OBJS) $(PERF_OBJS) $(FUZZ_REPLAYS)
 driver: $(B)/qcu-driver/qcuda.ko
 
 deps:
