@@ -22,7 +22,8 @@ LOOPBACK_SRCS := $(wildcard tests/loopback/*.c tests/loopback/*/*.c)
 # The object files of tests, which are in any of the folders.
 loopback_objs = $(patsubst %.c,$(B)/%.o,$(foreach t,$(1),$(filter %/$(t).c,$(LOOPBACK_SRCS))))
 
-$(call loopback_objs,$(LOOPBACK_C) $(MALLOC_C)): override CFLAGS += -isystem $(dir $(CUDART_INC))
+# In the sanitizers' builds, too, they are optimised: some compare many megabytes.
+$(call loopback_objs,$(LOOPBACK_C) $(MALLOC_C)): override CFLAGS += -isystem $(dir $(CUDART_INC)) $(SOFT_CFLAGS)
 $(call loopback_objs,$(LOOPBACK_C) $(MALLOC_C)): | cudart-header
 $(call loopback_objs,$(MALLOC_C)): override CFLAGS += -fno-builtin
 $(call loopback_objs,malloc_programs): override CFLAGS += -DBUILD='"$(B)"'
