@@ -39,24 +39,29 @@ is_shared() {
 	[ -n "$share" ] && [[ $1/ == "$share"/* ]] || [ -n "$alias" ] && [[ $1/ == "$alias"/* ]]
 }
 
+# make_folder PATH: mkdir -p, but it starts no process for a folder that is there. A run would start dozens.
+make_folder() {
+	[ -d "$1" ] || mkdir -p "$1"
+}
+
 # pack_file HOST_FILE GUEST_PATH: packs a file, unless the share or the package already has it.
 pack_file() {
-	local to
-	to=$(realpath -m -s -- "$2")
+	local to=$2
+	[[ $to == /* && ! $to =~ //|/\.\.?(/|$)|/$ ]] || to=$(realpath -m -s -- "$2")
 	# The guest has only one folder for programs.
 	case $to in
 	/usr/bin/* | /usr/sbin/* | /sbin/*) to=/bin/${to##*/} ;;
 	esac
 	! is_shared "$to" || return 0
 	[ ! -e "$tmp/stage$to" ] || return 0
-	mkdir -p "$tmp/stage${to%/*}"
+	make_folder "$tmp/stage${to%/*}"
 	ln -s "$(absolute "$1")" "$tmp/stage$to"
 }
 
 # pack_link TARGET GUEST_PATH: packs a symbolic link.
 pack_link() {
 	[ ! -L "$tmp/links$2" ] || return 0
-	mkdir -p "$tmp/links${2%/*}"
+	make_folder "$tmp/links${2%/*}"
 	ln -s "$1" "$tmp/links$2"
 }
 
@@ -297,21 +302,31 @@ pack_for_root() {
 # which is most of the file. What is there already stays: it may be a link to a file of the user's.
 pack_stripped() {
 	[ ! -e "$tmp/stage$2" ] || return 0
-	mkdir -p "$tmp/stage${2%/*}"
+	make_folder "$tmp/stage${2%/*}"
 	strip --strip-debug -o "$tmp/stage$2" "$1" 2>/dev/null || cp "$1" "$tmp/stage$2"
 }
 
 # pack_ours FOLDER...: packs our libraries into the first of these folders of the guest, with links in the others, and
 # qcu-smi. Some programs look for libcuda.so, which NVIDIA's driver installs, too.
 pack_ours() {
-	local dir name from=${library%/*} to=$1
+	local dir name from=${library%/*} to=$1 new=() links
 	[ -e "$library" ] || return 0
 	for name in "${ours[@]}"; do
-		[ -e "$from/$name" ] || continue
-		pack_stripped "$from/$name" "$to/$name"
-		for dir in "${@:2}"; do
-			pack_link "$to/$name" "$dir/$name"
+		[ ! -e "$from/$name" ] || [ -e "$tmp/stage$to/$name" ] || new+=("$name")
+	done
+	make_folder "$tmp/stage$to"
+	# As pack_stripped, but with one process for all.
+	if [ ${#new[@]} -gt 0 ]; then
+		(cd "$from" && cp "${new[@]}" "$tmp/stage$to")
+		(cd "$tmp/stage$to" && strip --strip-debug "${new[@]}" 2>/dev/null) || true
+	fi
+	for dir in "${@:2}"; do
+		links=()
+		for name in "${ours[@]}"; do
+			[ ! -e "$from/$name" ] || [ -L "$tmp/links$dir/$name" ] || links+=("$to/$name")
 		done
+		make_folder "$tmp/links$dir"
+		[ ${#links[@]} -eq 0 ] || ln -s -t "$tmp/links$dir" "${links[@]}"
 	done
 	for dir in "$@"; do
 		[ ! -e "$from/libcuda.so.1" ] || pack_link libcuda.so.1 "$dir/libcuda.so"
