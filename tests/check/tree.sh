@@ -5,10 +5,21 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 bad=0
-while read -r f; do
-	head -3 "$f" | grep -q 'SPDX-License-Identifier' || { echo "$f: no SPDX line"; bad=1; }
-done < <(git ls-files '*.c' '*.h' '*.cu' '*.sh' '*.py' '*.mk' Makefile scripts .ci tests | sort -u |
+mapfile -t files < <(git ls-files '*.c' '*.h' '*.cu' '*.sh' '*.py' '*.mk' Makefile scripts .ci tests | sort -u |
 	 grep -vE '\.(txt|patch|syms|ptx|bin|md)$')
+[ ${#files[@]} -gt 1000 ] || { echo "hardly any files found"; exit 1; }
+# One process for all: two for each file took four seconds.
+awk '
+	FNR > 3 { nextfile }
+	/SPDX-License-Identifier/ { seen[FILENAME] = 1 }
+	END {
+		for (i = 1; i < ARGC; i++)
+			if (!(ARGV[i] in seen)) {
+				print ARGV[i] ": no SPDX line"
+				bad = 1
+			}
+		exit bad
+	}' "${files[@]}" || bad=1
 marks='\b(TO''DO|FIX''ME|X''XX)\b'
 if git grep -nE "^[[:space:]]*#[[:space:]]*if 0|$marks" -- '*.c' '*.h' '*.cu' '*.sh' Makefile; then
 	echo "unfinished code"
