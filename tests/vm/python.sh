@@ -5,8 +5,9 @@
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# tests/tests.mk runs more of them without a VM: where the processor is emulated, compilers take minutes.
-programs=(tools_nvml bindings_launch cupy_kernels libraries_12 ${QCU_NIGHTLY:+numba_kernels})
+# tests/tests.mk runs more of them without a VM: where the processor is emulated, compilers take minutes. CuPy runs in the
+# containers of fresh/systemd-12, too.
+programs=(tools_nvml bindings_launch libraries_12 ${QCU_NIGHTLY:+cupy_kernels numba_kernels})
 
 wheels=$(scripts/python-wheels 2>"$tmp/why") || {
 	for p in "${programs[@]}"; do
