@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=dash disable=SC2154
 # Runs in the guest: tests/vm/opencl.sh puts what it needs in front.
+export POCL_CACHE_DIR=$share/cache
 expect clinfo 0 clinfo
 cp $log /tmp/printed
 begin clinfo-says
@@ -8,7 +9,6 @@ grep -q 'Platform Name *Portable Computing Language' /tmp/printed &&
 	grep -q 'Device Vendor *NVIDIA Corporation' /tmp/printed &&
 	pass || fail 'it shows no device of PoCL'
 
-export POCL_CACHE_DIR=$share/cache
 for g in $groups; do
 	expect "$g" 0 "$g"
 	cp $log /tmp/printed
