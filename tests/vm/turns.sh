@@ -25,7 +25,8 @@ expect_host broker-that-is-not-there 1 'No such file' "$B/qcu-device/qcu-share" 
 expect_host folder-that-cannot-be 1 'share .*No such file' "$B/qcu-device/qcu-device" --socket "$tmp/s" --gpu soft --share "$tmp/none/shares"
 # The folder of root's brokers is made when it is not there.
 if [ "$(id -u)" -eq 0 ]; then
-	expect_host memory-may-leave 0 'verified' "$qcu" run --gpu soft --device-arg --swap --device-arg 64M "$guest/vector_add"
+	expect_host memory-may-leave 0 'verified' "$qcu" run --gpu soft --device-arg --swap --device-arg 64M \
+		--device-arg --swap-file --device-arg "$tmp:64M" "$guest/vector_add"
 fi
 
 LD_LIBRARY_PATH=$B/loopback QCU_LOOPBACK_SHARE=$shares "$B/tests/loopback/hog" "$tmp/hog" 500000 1000000000 &

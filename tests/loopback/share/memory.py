@@ -404,11 +404,11 @@ def file_full():
     for path, size in (disk(), 8 << 20), (disk(8 << 20), GPU << 20):
         if not path:
             continue
-        a = Program(40, swap=4 << 20, swap_file=f'{path}:{size}', pause=50000)
-        a.goes_on()
-        b = Program(50, steps=100)
+        a = Program(40, swap=4 << 20, swap_file=f'{path}:{size}', pause=3 * 10**6)
+        a.reaches(8)
+        b = Program(50, steps=0)
         expect('no allocation failed', b.wait() > 0)
-        a.goes_on()
+        a.goes_on(9)
         expect('allocations of the first one failed', not a.end())
 
 

@@ -153,6 +153,43 @@ static void both_limits(void **state)
 	usage_free(u);
 }
 
+/* Whose memory goes to a file when another session has found the memory store full. */
+static void the_coldest(void **state)
+{
+	struct limits l = {.vm[LIMIT_SWAP] = 10};
+	struct usage *u = usage_new(-1);
+	struct budget a, b, alone;
+
+	(void)state;
+	budget_init(&a, &l, u, 1);
+	budget_init(&b, &l, u, 2);
+	budget_init(&alone, &l, NULL, 3);
+	assert_true(budget_take(&a, LIMIT_SWAP, 10));
+	assert_false(budget_take(&b, LIMIT_SWAP, 1));
+	assert_false(budget_take(&alone, LIMIT_SWAP, 11));
+	/* One's own refusals do not count. */
+	assert_int_equal(budget_refused_others(&a, LIMIT_SWAP), 1);
+	assert_int_equal(budget_refused_others(&b, LIMIT_SWAP), 0);
+	assert_int_equal(budget_refused_others(&alone, LIMIT_SWAP), 0);
+	a.usage->left_ns = 5;
+	b.usage->left_ns = 7;
+	assert_false(budget_has_colder(&a));
+	assert_true(budget_has_colder(&b));
+	/* Who has nothing there, or has all of it back, is not asked for it. */
+	budget_give(&a, LIMIT_SWAP, 10);
+	assert_false(budget_has_colder(&b));
+	assert_true(budget_take(&a, LIMIT_SWAP, 1));
+	assert_true(budget_has_colder(&b));
+	a.usage->left_ns = 0;
+	assert_false(budget_has_colder(&b));
+	a.usage->left_ns = 6;
+	usage_end(u, 1);
+	assert_false(budget_has_colder(&b));
+	assert_int_equal(u->sessions[1].left_ns, 0);
+	assert_false(budget_has_colder(&alone));
+	usage_free(u);
+}
+
 static void memory_by_device(void **state)
 {
 	struct limits l = {.session[LIMIT_DEVICE_MEMORY] = 100, .vm[LIMIT_DEVICE_MEMORY] = 150};
@@ -273,7 +310,7 @@ int main(void)
 		cmocka_unit_test(bad_text),	    cmocka_unit_test(text),
 		cmocka_unit_test(of_ram),	    cmocka_unit_test(both_limits),
 		cmocka_unit_test(memory_by_device), cmocka_unit_test(killed),
-		cmocka_unit_test(at_once),
+		cmocka_unit_test(the_coldest),	    cmocka_unit_test(at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
