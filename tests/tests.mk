@@ -255,6 +255,7 @@ listed = $(foreach t,$(3),$(1) $(call when,$(2)/$(t),$(addprefix $(2)/,$(4)))$(i
 # Programs that share a GPU's memory. Under the sanitizers the CUDA programs are those of the normal build.
 MEMORY_CASES := idle stores guaranteed turns odd real killed gone $(if $(SAN),,context) moving forged steps full file file_full file_spoiled coldest
 MEMORY_DAILY := $(if $(SAN),real moving steps file_spoiled,$(filter-out full,$(MEMORY_CASES)))
+MEMORY_FEWER := $(if $(SAN),env QCU_MEMORY_STEPS=40 QCU_MEMORY_KILLS=2)
 MEMORY_RUN := env QCU_PROGRAMS=$(MADE_IN) python3 tests/loopback/share/memory.py $(B)
 
 define TEST_LIST
@@ -262,7 +263,7 @@ $(foreach t,$(UNIT_TESTS),unit $(t) test $(B)/tests/unit/$(t);)
 $(foreach t,$(FUZZ_TARGETS),unit fuzz_$(t) test $(FUZZ)/replay_$(t) tests/fuzz/corpus/$(t);)
 $(if $(SAN),,unit fuzz_trace test tests/fuzz/trace.py;)
 unit fuzz_libraries test $(FUZZ)/replay_mirror $(FUZZ)/libraries;
-unit fuzz_libs test $(FUZZ_LIBS_RUN) --calls 50000;
+unit fuzz_libs test $(FUZZ_LIBS_RUN) --calls $(if $(SAN),20000,50000);
 $(if $(SAN),unit fuzz_libs_long nightly $(FUZZ_LIBS_RUN) --calls 150000;)
 $(if $(SAN),,unit fuzz_libs_long nightly $(FUZZ_LIBS_RUN) --seed 3 --calls 500000;)
 $(if $(SAN),,unit fuzz_libs_fenced nightly $(FUZZ_LIBS_RUN) --fence --seed 2 --calls 60000;)
@@ -288,7 +289,7 @@ $(if $(SAN),,$(foreach t,$(filter $(LOOPBACK_PROGRAMS),$(NCCL_PROGRAMS)),$(forea
 $(if $(SAN),,$(foreach t,$(filter-out nccl_far,$(filter $(LOOPBACK_PROGRAMS),$(NCCL_PROGRAMS))),loopback guest/$(t)-tcp test env NCCL_P2P_DISABLE=1 QCU_LOOPBACK_GPUS=3 $(B)/tests/guest/$(t);))
 $(if $(SAN),loopback guest/managed_moves-threads test $(B)/tests/guest/managed_moves threads;)
 $(if $(SAN),,$(foreach t,weights alone stops broker_dies strangers forged programs many,loopback share/$(t) test python3 tests/loopback/share/shares.py $(B) $(t);))
-$(if $(findstring thread,$(SAN)),,$(foreach t,$(MEMORY_CASES),loopback share/memory_$(t) $(if $(filter $(t),$(MEMORY_DAILY)),test,nightly) $(MEMORY_RUN) $(t);))
+$(if $(findstring thread,$(SAN)),,$(foreach t,$(MEMORY_CASES),loopback share/memory_$(t) $(if $(filter $(t),$(MEMORY_DAILY)),test,nightly) $(MEMORY_FEWER) $(MEMORY_RUN) $(t);))
 $(if $(findstring thread,$(SAN)),,$(foreach n,1 2 3 4,loopback share/memory_steps_$(n) nightly env QCU_MEMORY_STEPS=850 $(MEMORY_RUN) steps $(n);))
 $(foreach t,vector_add array_copies async_copies mem_semantics graph_memory memory_pools shared_pool,$(if $(filter $(t),$(LOOPBACK_PROGRAMS)),loopback guest/$(t)-evicted test env QCU_LOOPBACK_EVICT=20 $(B)/tests/guest/$(t);))
 $(if $(SAN),,loopback saved test tests/loopback/saved/saved.sh $(B) 1;)
