@@ -132,55 +132,131 @@ static bool is_wanted_on(const struct be_module *m, unsigned int dev)
 }
 
 /*
- * CUDA takes the lowest addresses that are free, for reservations as for modules. So all free
- * addresses below the lowest variable are reserved meanwhile. Returns how many pieces they are.
+ * CUDA reserves addresses in pieces of 32 MiB, at the address that the caller asks for or where the
+ * kernel has room. What is smaller gets room in a piece that exists; a wanted address is followed
+ * if it is free and in a piece, or if no piece has room (measured on an H200). The variables of a
+ * module get units of such room when they are first asked for. So all room that they should not
+ * have is reserved meanwhile.
  */
+#define PIECE ((uint64_t)32 << 20)
 #define FILLS 1024u
-static size_t fill_below(struct be *be, uint64_t lowest, struct be_wanted *fill)
-{
-	uint64_t size = (uint64_t)1 << 34;
-	CUdeviceptr at;
-	size_t n = 0;
+#define UNITS 256u
+#define APART (CU_AREA - PIECE) /* a piece that nobody else has */
 
-	while (size >= CU_UNIT && n < FILLS) {
-		if (CU_DRIVER(be, reserve, &at, size, 0, 0, 0))
-			break;
-		if (at < lowest && size <= lowest - at) {
-			fill[n++] = (struct be_wanted){.addr = at, .size = size};
-			continue;
+struct fill {
+	struct be *be;
+	size_t count;
+	struct be_wanted at[FILLS];
+};
+
+/* Returns where it is, or 0. */
+static uint64_t fill_room(struct fill *f, uint64_t size, uint64_t wanted)
+{
+	CUdeviceptr at = 0;
+
+	if (f->count == FILLS || CU_DRIVER(f->be, reserve, &at, size, 0, (CUdeviceptr)wanted, 0))
+		return 0;
+	f->at[f->count++] = (struct be_wanted){.addr = at, .size = size};
+	return at;
+}
+
+static void free_room(struct fill *f, size_t i)
+{
+	CU_DRIVER(f->be, unreserve, (CUdeviceptr)f->at[i].addr, f->at[i].size);
+	f->at[i] = f->at[--f->count];
+}
+
+/* Makes CUDA reserve a new piece, there if it can be, and takes all of it in single units. */
+static void fill_new_piece(struct fill *f, uint64_t wanted)
+{
+	const uint64_t base = fill_room(f, CU_UNIT, wanted);
+	uint64_t at;
+
+	for (at = base + CU_UNIT; base && at < base + PIECE; at += CU_UNIT)
+		fill_room(f, CU_UNIT, at);
+}
+
+/* All room that CUDA has, in single units. */
+static void fill_all(struct fill *f)
+{
+	uint64_t at;
+
+	do
+		at = fill_room(f, CU_UNIT, APART);
+	while (at && at != APART);
+	if (at)
+		fill_room(f, PIECE - CU_UNIT, APART + CU_UNIT);
+}
+
+/* The units in which the module's variables should be; no more than UNITS of them. */
+static size_t list_units(const struct be_module *m, uint64_t *unit)
+{
+	size_t i, k, n = 0;
+	uint64_t at;
+
+	for (i = 0; i < m->wanted_count; i++) {
+		const struct be_wanted *w = &m->wanted[i];
+
+		for (at = w->addr / CU_UNIT * CU_UNIT; at < w->addr + w->size; at += CU_UNIT) {
+			for (k = 0; k < n && unit[k] != at; k++)
+				;
+			if (k == n && n == UNITS)
+				return n;
+			if (k == n)
+				unit[n++] = at;
 		}
-		CU_DRIVER(be, unreserve, at, size);
-		size /= 2;
 	}
 	return n;
 }
 
-static uint64_t lowest_wanted(const struct be_module *m)
+static size_t find_fill(const struct fill *f, uint64_t addr, uint64_t size)
 {
-	uint64_t lowest = UINT64_MAX;
 	size_t i;
 
-	for (i = 0; i < m->wanted_count; i++)
-		if (m->wanted[i].addr < lowest)
-			lowest = m->wanted[i].addr;
-	return lowest / CU_UNIT * CU_UNIT;
+	for (i = 0; i < f->count && f->at[i].addr / size != addr / size; i++)
+		;
+	return i;
+}
+
+/* Lets CUDA have no room but that of the module's variables, as far as it goes. */
+static void fill_around(struct fill *f, const struct be_module *m)
+{
+	uint64_t unit[UNITS];
+	size_t i, k, n = list_units(m, unit);
+
+	/* It is what CUDA would choose. */
+	if (n == 1 && fill_room(f, CU_UNIT, 0) == unit[0]) {
+		free_room(f, 0);
+		return;
+	}
+	fill_all(f);
+	for (i = 0; i < n; i++)
+		if (find_fill(f, unit[i], PIECE) == f->count)
+			fill_new_piece(f, unit[i] / PIECE * PIECE);
+	for (i = 0; i < n; i++) {
+		k = find_fill(f, unit[i], CU_UNIT);
+		if (k < f->count && f->at[k].size == CU_UNIT)
+			free_room(f, k);
+	}
 }
 
 static size_t find_wanted(struct be *be, struct be_module *m, const struct image_names *names,
 			  struct be_wanted *to)
 {
-	struct be_wanted *fill = calloc(FILLS, sizeof(*fill));
-	size_t count = 0, n = 0;
+	struct fill *f = calloc(1, sizeof(*f));
+	size_t count = 0;
 	unsigned int dev;
 
-	if (fill && m->wanted_count && !cu_use(be, m->wanted[0].dev))
-		n = fill_below(be, lowest_wanted(m), fill);
+	if (f)
+		f->be = be;
+	if (f && m->wanted_count && !cu_use(be, m->wanted[0].dev))
+		fill_around(f, m);
 	for (dev = 0; dev < be->devices; dev++)
 		if (is_wanted_on(m, dev))
 			count = find_variables(be, m, dev, names, to, m->wanted_count, count);
-	while (n--)
-		CU_DRIVER(be, unreserve, (CUdeviceptr)fill[n].addr, fill[n].size);
-	free(fill);
+	while (f && f->count)
+		free_room(f, f->count - 1);
+	free(f);
 	return count;
 }
 

@@ -68,7 +68,7 @@ test_device_front_OBJS = $(test_device_vhost_OBJS)
 test_device_front_LIBS := $(DEVICE_LIBS)
 ifneq ($(CUDA_INC),)
 UNIT_TESTS += test_cuda_print test_cuda_fault test_cuda_slabs test_cuda_move test_cuda_pool test_cuda_saved test_cuda_saved_pool
-CUDA_STAND_IN := $(B)/tests/unit/device/cuda/cuda_stand_in.o
+CUDA_STAND_IN := $(addprefix $(B)/tests/unit/device/cuda/,cuda_stand_in.o cuda_addresses.o)
 test_cuda_slabs_OBJS := $(addprefix $(B)/qcu-device/backend/cuda/,be_cuda_mem.o be_cuda_slabs.o be_cuda_lot.o be_cuda_pool.o be_cuda_kept.o be_cuda_plot.o be_cuda_move.o be_cuda_saved.o) \
 	$(B)/qcu-device/backend/pass.o $(addprefix $(B)/qcu-device/base/,sorted.o spin.o) $(CUDA_STAND_IN)
 test_cuda_move_OBJS := $(test_cuda_slabs_OBJS)

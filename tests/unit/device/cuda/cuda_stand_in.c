@@ -11,6 +11,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "tests/unit/device/cuda/cuda_addresses.h"
+
 #define MIB    (1ull << 20)
 #define WHOLE  (8 * MIB) /* copies up to this size are complete */
 #define BROKEN 719	 /* what a call returns that fails */
@@ -28,6 +30,7 @@ static struct {
 	size_t bytes;
 } queue[256];
 static unsigned int queued, streams;
+static uint64_t variables_at; /* where those without an address are, or 0 */
 
 static bool fails(void)
 {
@@ -43,40 +46,13 @@ static void *no_access(uint64_t at, uint64_t bytes)
 	return p;
 }
 
-/* CUDA has room of its own for so many reservations that are smaller than that. */
-#define CUDA_ROOM ((uint64_t)1 << 30)
-#define ROOMS	  3
-static uintptr_t rooms[ROOMS];
-static unsigned int used_rooms;
-
-/* CUDA's addresses are multiples of a unit. */
-static void *aligned(uint64_t bytes)
-{
-	uint64_t from = (uintptr_t)no_access(0, bytes + CU_UNIT), at = cu_units(from);
-
-	if (at > from)
-		munmap((void *)(uintptr_t)from, at - from);
-	munmap((void *)(uintptr_t)(at + bytes), from + CU_UNIT - at);
-	return (void *)(uintptr_t)at;
-}
-
 static CUresult CUDAAPI reserve(CUdeviceptr *out, size_t bytes, size_t align, CUdeviceptr at,
 				unsigned long long flags)
 {
-	void *p;
-
 	assert_true(!align && !flags);
 	if (fails())
 		return (CUresult)BROKEN;
-	/* A wanted address is a hint. CUDA follows it only if it has no room elsewhere. */
-	if (at && bytes < CUDA_ROOM && used_rooms < ROOMS) {
-		*out = rooms[used_rooms++] = (uintptr_t)aligned(bytes);
-		return CUDA_SUCCESS;
-	}
-	p = at ? mmap((void *)(uintptr_t)at, bytes, PROT_NONE,
-		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0)
-	       : MAP_FAILED;
-	*out = (uintptr_t)(p == MAP_FAILED ? aligned(bytes) : p);
+	*out = addresses_reserve(bytes, at);
 	return CUDA_SUCCESS;
 }
 
@@ -86,10 +62,7 @@ static CUresult CUDAAPI unreserve(CUdeviceptr at, size_t bytes)
 
 	for (i = 0; i < MEMORIES; i++)
 		assert_false(memories[i].at >= at && memories[i].at < at + bytes);
-	munmap((void *)(uintptr_t)at, bytes);
-	for (i = 0; i < used_rooms; i++)
-		if (rooms[i] == at)
-			rooms[i] = rooms[--used_rooms];
+	addresses_free(at, bytes);
 	return CUDA_SUCCESS;
 }
 
@@ -450,7 +423,10 @@ int cu_var_find(struct be *be, unsigned int dev, struct be_module *m, const char
 	(void)dev;
 	(void)m;
 	for (; v && v->name; v++) {
-		*addr = v->addr;
+		/* Variables without an address get room when the first of them is asked for. */
+		if (!v->addr && !variables_at)
+			variables_at = addresses_reserve(CU_UNIT, 0);
+		*addr = v->addr ? v->addr : variables_at + (uint64_t)(v + 1 - cuda.variables) * 512;
 		*size = v->size;
 		if (!strcmp(v->name, name))
 			return QCU_ERR_Success;
@@ -475,6 +451,8 @@ void cuda_begin(struct be *be, uint64_t room)
 				      .unmap = unmap,
 				      .access = set_access,
 				      .possible = true};
+	addresses_begin();
+	variables_at = 0;
 	cuda = (struct cuda_stand_in){
 		.room = room, .plots_only = be->movable, .reached = UINT64_MAX};
 	next_addr = 1ull << 40;
@@ -499,7 +477,16 @@ void cuda_forget(void)
 	cuda.exists = 0;
 }
 
+uint64_t cuda_variables(void)
+{
+	const uint64_t at = variables_at;
+
+	variables_at = 0;
+	return at;
+}
+
 bool cuda_is_empty(void)
 {
-	return !cuda.used && !cuda.exists && !queued && !streams && !cuda.events;
+	return !cuda.used && !cuda.exists && !queued && !streams && !cuda.events &&
+	       (variables_at || addresses_are_free());
 }

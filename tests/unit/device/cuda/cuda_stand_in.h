@@ -34,7 +34,7 @@ extern struct cuda_stand_in {
 	const struct cuda_variable {
 		const char *name;
 		uint64_t addr, size;
-	} * variables; /* of any module; the last one has no name */
+	} * variables; /* of any module; the last one has no name; address 0: CUDA chooses it */
 } cuda;
 
 /* Fills in the driver's functions. */
@@ -45,6 +45,8 @@ int cuda_open_movable(struct be *be, uint64_t room);
 void cuda_hold(void);
 /* A reset has taken all memory of cudaMalloc. */
 void cuda_forget(void);
+/* The unit of the variables whose address CUDA has chosen, or 0. It is the caller's then. */
+uint64_t cuda_variables(void);
 /* Has everything been given back? */
 bool cuda_is_empty(void);
 

@@ -8,6 +8,7 @@
 
 #include "qcu-device/backend/image.h"
 #include "qcu-device/base/spin.h"
+#include "tests/unit/device/cuda/cuda_addresses.h"
 #include "tests/unit/device/cuda/test_cuda_saved.h"
 
 /* ---- memory ---- */
@@ -418,6 +419,47 @@ static void variables_must_be_where_they_were(void **state)
 	assert_int_equal(settle(w, 2, now), 0);
 }
 
+/* Other memory of CUDA's, or less of it, lies in front of them in the other process. */
+static void variables_get_their_room(void **state)
+{
+	static char *known[] = {"a", "b"};
+	static const struct image_names names = {.name = known, .count = 2};
+	static const struct cuda_variable lazy[] = {{"a", 0, 4}, {"b", 0, 1000}, {0}};
+	static const unsigned int before[] = {0, 1, 5, 12, 13, 14, 40};
+	uint64_t other[40], unit;
+	struct be_wanted w[2];
+	struct be_module m = {0};
+	unsigned int i, k, n;
+	bool possible;
+
+	(void)state;
+	for (i = 0; i < 49; i++) {
+		begin_again();
+		atomic_store(&be.used[DEV], true);
+		for (n = 0; n < before[i / 7]; n++)
+			addresses_reserve(CU_UNIT, 0);
+		cuda.variables = lazy;
+		assert_int_equal(cu_module_vars(&be, &m, &names, w, 2), 2);
+		unit = w[0].addr / CU_UNIT * CU_UNIT;
+		assert_true(w[1].addr == w[0].addr + 512 && w[1].size == 1000);
+		begin_again();
+		atomic_store(&be.used[DEV], true);
+		for (n = 0, possible = true; n < before[i % 7]; n++) {
+			other[n] = addresses_reserve(CU_UNIT, 0);
+			possible &= other[n] != unit;
+		}
+		if (possible)
+			assert_int_equal(settle(w, 2, lazy), 0);
+		else
+			assert_int_not_equal(settle(w, 2, lazy), 0);
+		for (k = 0; k < n; k++)
+			addresses_free(other[k], CU_UNIT);
+		addresses_free(cuda_variables(), CU_UNIT);
+		assert_true(addresses_are_free());
+	}
+	begin_again();
+}
+
 static void events_keep_their_ages(void **state)
 {
 	float recorded = 100;
@@ -455,6 +497,7 @@ int main(void)
 		TEST(room_may_come_late),
 		TEST(what_cannot_be_saved),
 		TEST(variables_must_be_where_they_were),
+		TEST(variables_get_their_room),
 		TEST(events_keep_their_ages),
 	};
 
