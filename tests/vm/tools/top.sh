@@ -115,7 +115,9 @@ expect_host wrong-numbers 0 '"launches": 0' $qcu top --once --json --device "$tm
 expect_that wrong-labels "vm['programs'][0]['pid'] == 0 and vm['programs'][0]['total']['calls'] == 7 and vm['total']['chunks'] == 0"
 
 expect_host memory-that-left 0 'all +3\.0M +1\.0M +2\.0M .* 6\.0M +4\.0M +1\.5 ' $qcu top --once --device "$tmp/swaps"
-expect_host memory-in-a-file 0 'all +3\.0M +1\.0M +2\.0M +1\.0M .* 6\.0M +4\.0M +1\.5 +5\.0M +7\.0M ' $qcu top --once --device "$tmp/files"
+expect_host memory-in-a-file 0 'all +3\.0M +1\.0M +2\.0M +1\.0M .* 6\.0M +4\.0M +1\.5 ' $qcu top --once --device "$tmp/files"
+expect_host filed-bytes 0 '"filed_bytes": 1048576' $qcu top --once --json --device "$tmp/files"
+expect_that to-and-from-a-file "vm['total']['swap_file_out_bytes'] == 5 << 20 and vm['total']['swap_file_in_bytes'] == 7 << 20"
 expect_host no-such-columns 0 'all +0 +0 +0 ' $qcu top --once --device "$tmp/evil"
 expect_host moved-bytes 0 '"away_bytes": 2097152' $qcu top --once --json --device "$tmp/swaps"
 expect_that waits-for-room "vm['total']['room_wait_seconds'] == 1.5 and vm['total']['swapped_in_bytes'] == 4 << 20"
