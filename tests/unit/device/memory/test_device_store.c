@@ -52,8 +52,16 @@ ssize_t __wrap_pread(int fd, void *p, size_t n, off_t at)
 	return bad_read.error ? -1 : __real_pread(fd, p, n / 2 / STORE_LEAST * STORE_LEAST, at);
 }
 
+/* It is given back while the next write is under way. */
+static void *given_meanwhile;
+
 ssize_t __wrap_pwrite(int fd, const void *p, size_t n, off_t at)
 {
+	void *block = given_meanwhile;
+
+	given_meanwhile = NULL;
+	if (block)
+		s.be.give(&s, block, BOUND / 2);
 	if (!bad_write.on || bad_write.right--)
 		return __real_pwrite(fd, p, n, at);
 	bad_write.on = bad_write.error;
@@ -309,6 +317,35 @@ static void test_demote(void **state)
 	give(c, BLOCK);
 }
 
+/* The program frees memory that is on its way to the file. */
+static void test_given_meanwhile(void **state)
+{
+	unsigned int fails;
+	bool to_file;
+	void *a, *b;
+
+	(void)state;
+	for (fails = 0; fails < 2; fails++) {
+		a = take(BLOCK);
+		b = take(BLOCK);
+		put(a, BLOCK, 1, &to_file);
+		put(b, BLOCK, 2, &to_file);
+		given_meanwhile = a;
+		bad_write.error = ENOSPC;
+		bad_write.right = 0;
+		bad_write.on = fails;
+		assert_int_equal(store_demote(&s), !fails);
+		bad_write.on = false;
+		assert_null(given_meanwhile);
+		assert_int_equal(filed, 0);
+		assert_int_equal(s.kept_bytes, BLOCK);
+		assert_true(has(b, BLOCK, 2));
+		give(b, BLOCK);
+		assert_int_equal(charged, BOUND);
+	}
+	assert_true(disk_bytes() < BLOCK);
+}
+
 /* A disk that is full, or fails: the block cannot be kept, and nothing is left of it. */
 static void test_bad_writes(void **state)
 {
@@ -489,6 +526,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_bad_reads, begin_with_file, end_with_file),
 		cmocka_unit_test_setup_teardown(test_both, begin_with_file, end_with_file),
 		cmocka_unit_test_setup_teardown(test_demote, begin_with_file, end_with_file),
+		cmocka_unit_test_setup_teardown(test_given_meanwhile, begin_with_file,
+						end_with_file),
 		cmocka_unit_test_setup_teardown(test_steps, begin_with_file, end_with_file),
 	};
 
