@@ -31,6 +31,7 @@ static struct slow_store {
 	} block[4096];
 	void *copied_to; /* a block to which the window belongs, and that is not kept yet */
 	char *window;
+	uint64_t used; /* bytes of the window */
 } slow;
 
 static struct slow_block *slow_find(const void *p)
@@ -50,12 +51,14 @@ static void slow_copy(void *to, const void *from, uint64_t bytes)
 		memcpy((char *)to + at, (const char *)from + at, step == bytes ? bytes : 8);
 }
 
+/* What of the window was used has other bytes from now on. */
 static void slow_spoil(void)
 {
-	uint64_t at, step = slow.step ? slow.step : 8;
+	uint64_t at, step = slow.step ? slow.step : slow.used;
 
-	for (at = 0; at < BE_PIECE && slow.window; at += step)
-		memset(slow.window + at, 0x77, 8);
+	for (at = 0; at < slow.used; at += step)
+		memset(slow.window + at, 0x77, slow.step ? 8 : slow.used);
+	slow.used = 0;
 }
 
 static void *slow_take(void *ctx, uint64_t bytes)
@@ -80,6 +83,7 @@ static void *slow_at(void *ctx, void *block, bool read, bool *soon)
 	if (!slow.window)
 		slow.window = malloc(BE_PIECE);
 	slow_spoil();
+	slow.used = b->bytes;
 	if (!read)
 		slow.copied_to = b->p;
 	else if (slow.no_read)
