@@ -610,7 +610,7 @@ static uint64_t distance_of(uint64_t a, uint64_t b)
 static void device_addresses(void **state)
 {
 	uint64_t seen[3];
-	unsigned int i, j;
+	unsigned int i, j, near = 0;
 
 	(void)state;
 	start(0, NULL);
@@ -625,8 +625,10 @@ static void device_addresses(void **state)
 		assert_true(pid > 0);
 		seen[i] = cmd.malloc.ptr - place(pid, "/libc.so.6");
 		for (j = 0; j < i; j++)
-			assert_true(distance_of(seen[i], seen[j]) > 64u << 20);
+			near += distance_of(seen[i], seen[j]) <= 64u << 20;
 	}
+	/* Two of them may be alike by chance, once in 3000 times. */
+	assert_true(near < 2);
 	stop();
 }
 
