@@ -41,7 +41,7 @@ int cu_plots_open(struct be *be)
 #define AREA_LEAST (256ull << 30)
 #define FILLERS	   256 /* of 32 MiB each: more room than CUDA has for itself */
 
-/* The lock of the area is held in these functions. */
+/* The lock of the area is held in the next four functions. */
 static int open_area(struct be *be)
 {
 	struct cu_place *p = &be->place;
