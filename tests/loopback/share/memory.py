@@ -308,7 +308,7 @@ def forged():
                       left=rng.getrandbits(64), ask=rng.getrandbits(32), number=rng.choice((0, 1, 2**32 - 1)))
             raw.ring()
         expect('a program ended', a.process.poll() is None and b.process.poll() is None)
-        return a.numbers()[0] > first[0] + 25 and b.numbers()[0] > first[1] + 25
+        return a.numbers()[0] > first[0] + 8 and b.numbers()[0] > first[1] + 8
 
     until('the honest go on', noise)
     for raw in raws:
