@@ -5,7 +5,7 @@
 # package is installed in it with apt; after a reboot an ordinary user compiles a program with nvcc, whose toolkit
 # lies on a 9p share, and runs it; then the package is upgraded and removed, and nothing of it is left
 # (systemd_guest.sh). podman gives the device to containers (containers_guest.sh). With --short the program is compiled
-# here, and nothing is upgraded. The cache keeps the Debian (systemd_lib.sh).
+# here, and the guest does not boot again, and nothing is upgraded. The cache keeps the Debian (systemd_lib.sh).
 #
 # Where the processor is emulated the guest would need many minutes to compile the driver. So DKMS compiles it in
 # this Debian before, for the same kernel but without a VM, and the guest's DKMS gets what it made.
@@ -24,7 +24,7 @@ usage() {
 	cat <<-END
 		usage: tests/fresh/systemd.sh [--short | --compile] [12 | 13]
 		  12, 13      the release of Debian; without, this machine's, or 13
-		  --short     without nvcc in the guest, and without the upgrade
+		  --short     without nvcc in the guest, another boot, and the upgrade
 		  --compile   the guest compiles the driver itself
 	END
 }
