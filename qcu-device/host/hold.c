@@ -293,9 +293,12 @@ bool sessions_save(struct device *d, int fd, char *why, size_t size)
 
 /* ---- restoring ---- */
 
-/* Begins to restore a session. Its mirror's answer comes later. */
+/*
+ * Begins to restore a session. Its mirror's answer comes later. *lost: it gets no mirror, and has
+ * died. False: the state cannot be read.
+ */
 static bool read_session(struct device *d, const struct state_entry *record, struct stream *from,
-			 char *why, size_t size)
+			 bool *lost, char *why, size_t size)
 {
 	struct session *s = &d->session[record->queue];
 	struct mirror_process mirror = {.pid = 0};
@@ -315,8 +318,8 @@ static bool read_session(struct device *d, const struct state_entry *record, str
 		if (!ok)
 			refuse_moving(why, size, "it is cut off, or there is no memory for it");
 		else if (!spares_take(d, record->queue, own, &mirror))
-			ok = refuse_moving(why, size, "%s (pid %u in the VM) gets no mirror",
-					   s->comm, s->guest_pid);
+			*lost = !refuse_moving(why, size, "%s (pid %u in the VM) gets no mirror",
+					       s->comm, s->guest_pid);
 		if (own >= 0)
 			close(own);
 		/* Another one would not have the session. */
@@ -346,7 +349,7 @@ static bool await_restored(struct device *d, char *why, size_t size)
 	return ok;
 }
 
-bool sessions_restore(struct device *d, int fd, char *why, size_t size)
+bool sessions_restore(struct device *d, int fd, bool *lost, char *why, size_t size)
 {
 	struct state_check check = device_check(d);
 	struct stream from = {.fd = fd};
@@ -354,8 +357,9 @@ bool sessions_restore(struct device *d, int fd, char *why, size_t size)
 	uint64_t sum, want;
 	struct state head;
 	unsigned int i;
-	bool ok;
+	bool ok, all, some_lost = false;
 
+	*lost = false;
 	if (sessions_open(d, NULL))
 		return refuse_moving(why, size, "the device has sessions already");
 	if (!read_from_stream(&from, &head, sizeof(head)))
@@ -365,10 +369,12 @@ bool sessions_restore(struct device *d, int fd, char *why, size_t size)
 		ok = read_from_stream(&from, &record, sizeof(record)) ||
 		     refuse_moving(why, size, "it is cut off");
 		ok = ok && state_entry_fits(&check, &record, why, size) &&
-		     read_session(d, &record, &from, why, size);
+		     read_session(d, &record, &from, &some_lost, why, size);
 	}
 	want = from.sum;
 	if (ok && (!read_from_stream(&from, &sum, sizeof(sum)) || sum != want))
 		ok = refuse_moving(why, size, "it is damaged");
-	return await_restored(d, why, size) && ok;
+	all = await_restored(d, why, size) && !some_lost;
+	*lost = ok && !all;
+	return ok && all;
 }

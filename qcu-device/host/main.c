@@ -110,6 +110,9 @@ static const char usage[] =
 	"                         socket; only this user and root may\n"
 	"  --take-over            take the VM and its programs from the qcu-device that hands it\n"
 	"                         over at --hand-over PATH\n"
+	"  --lose-sessions        a saved or moved VM goes on here without the programs whose "
+	"work\n"
+	"                         on the GPU cannot be made again; else it is not loaded\n"
 	"  --verbose              say when sessions begin and end\n"
 	"  --trace                one line for each command\n"
 	"  --version, --help\n"
@@ -642,6 +645,7 @@ int main(int argc, char **argv)
 		{"no-sandbox", no_argument, NULL, 'x'},
 		{"let-kernels-reach-all-memory", no_argument, NULL, 'a'},
 		{"kernel-timeout", required_argument, NULL, 'T'},
+		{"lose-sessions", no_argument, NULL, 'R'},
 		{"verbose", no_argument, NULL, 'v'},
 		{"trace", no_argument, NULL, 't'},
 		{"name", required_argument, NULL, 'N'},
@@ -785,6 +789,9 @@ int main(int argc, char **argv)
 			break;
 		case 'a':
 			open_gpu = true;
+			break;
+		case 'R':
+			opt.lose_sessions = true;
 			break;
 		case 'v':
 			opt.verbose = opt.be.verbose = true;

@@ -233,14 +233,14 @@ void sessions_queue_stops(struct device *d, unsigned int queue)
 	finish_closing(d);
 }
 
-void sessions_drop_held(struct device *d)
+void sessions_drop_held(struct device *d, const char *why)
 {
 	unsigned int q;
 
 	for (q = 1; q <= d->opt->sessions; q++) {
 		if (!d->session[q].held)
 			continue;
-		end_session(d, q, "ended, because another state of the VM is loaded");
+		end_session(d, q, why);
 		d->session[q].held = d->session[q].restored = false;
 		d->session[q].state = SESSION_NONE;
 	}

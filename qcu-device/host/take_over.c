@@ -380,6 +380,7 @@ static bool receive_vm(struct device *d, take_over_message_fn *take_message, int
 		       int fds[HANDOVER_FILES], char *why, size_t size)
 {
 	struct handover_word w;
+	bool lost;
 
 	handover_make(&w, HANDOVER_READY, d->opt->sessions);
 	if (!handover_send(sock, &w, NULL, 0)) {
@@ -399,7 +400,7 @@ static bool receive_vm(struct device *d, take_over_message_fn *take_message, int
 		return false;
 	}
 	d->asked = w.asked;
-	if (!sessions_restore(d, fds[FILE_SESSIONS], why, size))
+	if (!sessions_restore(d, fds[FILE_SESSIONS], &lost, why, size))
 		return false;
 	return is_ours_now(d, sock, why, size);
 }

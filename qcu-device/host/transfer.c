@@ -4,6 +4,11 @@
  * the VM goes on. QEMU asks first whether that is possible (GET_CONFIG), stops the queues, copies
  * the last of the memory, and then reads the state from a pipe. If something fails on the way, it
  * starts the queues again: so sessions are held until then, and end with the connection.
+ *
+ * Where the VM goes on, QEMU announces its memory before the state. So all sessions are made before
+ * QEMU hears that the state is loaded, and the source gives the VM up after that. They wait for the
+ * first queue. The state is kept until then: the VM may be saved once more, or its memory may
+ * change.
  */
 #define _GNU_SOURCE /* memfd_create */
 #include <errno.h>
@@ -49,9 +54,14 @@ void transfer_reason(struct device *d, char *why, size_t size)
 
 	d->asked = true;
 	*why = '\0';
+	if (*d->not_loaded) {
+		snprintf(why, size, "%s", d->not_loaded);
+		*d->not_loaded = '\0';
+		return;
+	}
 	if (d->stands) {
 		snprintf(why, size, "%s", d->against);
-	} else if (sessions_open(d, NULL)) {
+	} else if (d->loaded < 0 && sessions_open(d, NULL)) {
 		if (!sessions_hold(d, ASK_MS, false, &passes, why, size) && passes)
 			*why = '\0';
 		sessions_go_on(d);
@@ -68,9 +78,11 @@ void transfer_message(struct device *d, unsigned int request)
 {
 	bool passes;
 
+	if (request != VHOST_USER_GET_CONFIG)
+		*d->not_loaded = '\0';
 	if (request == VHOST_USER_SET_VRING_ENABLE)
 		return;
-	if (request == VHOST_USER_GET_VRING_BASE && d->asked && !d->stands) {
+	if (request == VHOST_USER_GET_VRING_BASE && d->asked && !d->stands && d->loaded < 0) {
 		d->stands = true;
 		d->against[0] = '\0';
 		if (!sessions_hold(d, STOP_MS, true, &passes, d->against, sizeof(d->against)) &&
@@ -105,8 +117,16 @@ static void end_loading(struct device *d)
 	d->loading = -1;
 }
 
+static void drop_made(struct device *d, const char *why)
+{
+	if (d->made)
+		sessions_drop_held(d, why);
+	d->made = false;
+}
+
 static void forget_loaded(struct device *d)
 {
+	drop_made(d, "ended, because the VM does not go on from its state");
 	if (d->loaded >= 0)
 		close(d->loaded);
 	d->loaded = -1;
@@ -157,19 +177,63 @@ static bool is_loaded(struct device *d, char *why, size_t size)
 					 : "it is empty");
 		return false;
 	}
-	return state_file_fits(d->loaded, d->loaded_bytes, &check, why, size) &&
-	       !lseek(d->loaded, 0, SEEK_SET);
+	return state_file_fits(d->loaded, d->loaded_bytes, &check, why, size);
+}
+
+static bool queues_run(const struct device *d)
+{
+	unsigned int q;
+
+	for (q = 0; q <= d->opt->sessions; q++)
+		if (d->ring[q].num)
+			return true;
+	return false;
+}
+
+/* Makes the sessions of a state that has been checked. False: the VM cannot go on here. */
+static bool make_loaded(struct device *d, char *why, size_t size)
+{
+	bool lost;
+
+	if (queues_run(d)) {
+		snprintf(why, size, "the device runs");
+		return false;
+	}
+	sessions_drop_held(d, "ended, because another state of the VM is loaded");
+	/* An older QEMU announces the memory when the device starts. */
+	if (!d->ram.count)
+		return true;
+	d->made = true;
+	if (lseek(d->loaded, 0, SEEK_SET)) {
+		snprintf(why, size, "it cannot be read");
+		return false;
+	}
+	if (sessions_restore(d, d->loaded, &lost, why, size))
+		return true;
+	if (!lost || !d->opt->lose_sessions)
+		return false;
+	complain("the VM goes on without programs: %s", why);
+	return true;
+}
+
+/* Sessions were made with the VM's memory as it was. They are made again when the VM starts. */
+void transfer_memory_changes(struct device *d)
+{
+	drop_made(d, "is made anew, because the VM's memory layout changes");
 }
 
 void transfer_starts(struct device *d)
 {
 	char why[256];
+	bool lost;
 
 	d->stands = false;
 	if (d->loaded < 0)
 		return;
-	if (!sessions_restore(d, d->loaded, why, sizeof(why)))
+	if (!d->made && (lseek(d->loaded, 0, SEEK_SET) ||
+			 !sessions_restore(d, d->loaded, &lost, why, sizeof(why))))
 		complain("not all sessions of the saved state could be made: %s", why);
+	d->made = false;
 	forget_loaded(d);
 }
 
@@ -187,7 +251,7 @@ static bool begin_saving(struct device *d, int fd)
 {
 	char why[256];
 
-	if (!d->stands && sessions_open(d, NULL))
+	if (!d->stands && d->loaded < 0 && sessions_open(d, NULL))
 		snprintf(why, sizeof(why), "programs use CUDA");
 	else
 		transfer_reason(d, why, sizeof(why));
@@ -245,7 +309,8 @@ void transfer_write(struct device *d)
 		return;
 	/* Sessions that have been loaded may not have begun yet. */
 	if (d->loaded >= 0)
-		d->moved = sessions_copy(d->loaded, d->saving, d->loaded_bytes);
+		d->moved = !lseek(d->loaded, 0, SEEK_SET) &&
+			   sessions_copy(d->loaded, d->saving, d->loaded_bytes);
 	else
 		d->moved = sessions_save(d, d->saving, why, sizeof(why));
 	if (!d->moved)
@@ -257,14 +322,15 @@ void transfer_write(struct device *d)
 /* QEMU has written or read all of it, and asks for the result. */
 void transfer_check(struct device *d, VhostUserMsg *vmsg, int *do_reply)
 {
+	const bool loads = d->loading >= 0 || (d->loaded >= 0 && !d->made);
 	char why[256] = "nothing was saved or loaded";
 
-	if (d->loading >= 0 || d->loaded >= 0)
-		d->moved = is_loaded(d, why, sizeof(why));
-	if (d->moved && d->loaded >= 0)
-		sessions_drop_held(d);
+	if (loads)
+		d->moved = is_loaded(d, why, sizeof(why)) && make_loaded(d, why, sizeof(why));
 	if (!d->moved) {
 		forget_loaded(d);
+		if (loads)
+			snprintf(d->not_loaded, sizeof(d->not_loaded), "%s", why);
 		complain("the saved state of the device cannot be used: %s", why);
 	}
 	answer_state(vmsg, do_reply, d->moved ? 0 : MSG_STATE_FAILED);

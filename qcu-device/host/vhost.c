@@ -221,6 +221,7 @@ static int process_msg(VuDev *vu, VhostUserMsg *vmsg, int *do_reply)
 	case VHOST_USER_SET_MEM_TABLE:
 	case VHOST_USER_ADD_MEM_REG:
 	case VHOST_USER_REM_MEM_REG:
+		transfer_memory_changes(d);
 		sessions_end_all(d, "ended, because the VM's memory layout changes");
 		spares_end(d);
 		d->mem_changed = true;

@@ -76,15 +76,17 @@ struct device {
 	int listener;		   /* where another qcu-device asks for the VM; -1: nowhere */
 	int peer;		   /* the one that has asked; -1: none */
 	/* Saving and loading the VM (transfer.c). */
-	bool asked;	   /* QEMU's last message asks whether the VM can be saved */
-	bool stands;	   /* the device stops to be saved: all sessions are held */
-	char against[256]; /* then: why they cannot be saved; empty: they can */
-	uint64_t refused;  /* when a reason that may pass was last in the way; 0: never */
-	bool wrote;	   /* there has been a session since QEMU began to log written pages */
-	bool moved;	   /* the last state was saved, or loaded, without an error */
-	int saving;	   /* the pipe for the state that is to be written; -1: none */
-	int loading;	   /* the pipe with a saved state; -1: none */
-	int loaded;	   /* a file with what has come from there; -1: none */
+	bool asked;	      /* QEMU's last message asks whether the VM can be saved */
+	bool stands;	      /* the device stops to be saved: all sessions are held */
+	char against[256];    /* then: why they cannot be saved; empty: they can */
+	uint64_t refused;     /* when a reason that may pass was last in the way; 0: never */
+	bool wrote;	      /* there has been a session since QEMU began to log written pages */
+	bool moved;	      /* the last state was saved, or loaded, without an error */
+	bool made;	      /* the sessions of `loaded` are there, and wait for their queues */
+	char not_loaded[256]; /* why the last state was not loaded; QEMU reads it next. Or empty */
+	int saving;	      /* the pipe for the state that is to be written; -1: none */
+	int loading;	      /* the pipe with a saved state; -1: none */
+	int loaded;	      /* a file with what has come from there; -1: none */
 	uint64_t loaded_bytes;
 };
 
@@ -143,7 +145,7 @@ void sessions_new_call_fd(struct device *d, unsigned int queue, int fd);
 /* The guest has this session, and the mirror carries it. A mirror of 0: it has died. */
 void sessions_adopt(struct device *d, unsigned int queue, const struct mirror_process *mirror);
 /* Ends all held sessions. The guest does not know them any more. */
-void sessions_drop_held(struct device *d);
+void sessions_drop_held(struct device *d, const char *why);
 /* Reaps the mirrors of all sessions that are being closed or ended. */
 void sessions_settle(struct device *d);
 /*
@@ -172,9 +174,10 @@ bool sessions_save(struct device *d, int fd, char *why, size_t size);
 /*
  * Makes all sessions of a state, in a device that has none and knows the VM's memory. They are held
  * until sessions_queue_starts(). False: `why` says what is wrong with the state, or which session
- * could not be made; such a session has died, and the caller may end the others.
+ * could not be made; such a session has died, and the caller may end the others. *lost: that is all
+ * that is wrong, and the other sessions are there.
  */
-bool sessions_restore(struct device *d, int fd, char *why, size_t size);
+bool sessions_restore(struct device *d, int fd, bool *lost, char *why, size_t size);
 
 /* What this device asks of a state. */
 struct state_check device_check(const struct device *d);
@@ -192,7 +195,9 @@ void transfer_write(struct device *d);
 void transfer_end(struct device *d);
 /* Why the VM cannot be saved now; empty: it can. */
 void transfer_reason(struct device *d, char *why, size_t size);
-/* The first queue starts: makes the sessions of a state that has been loaded. */
+/* The VM's memory is about to change. */
+void transfer_memory_changes(struct device *d);
+/* The first queue starts: the sessions of a state that has been loaded go on. */
 void transfer_starts(struct device *d);
 /* A queue has stopped: marks the pages that have been written. */
 void transfer_mark_written(struct device *d);

@@ -14,7 +14,9 @@
  * when the next process is there.
  *
  * The VM can be saved and migrated unless qcu-device gives a reason against it.
- * The reason stands in the config space behind the guest's part.
+ * The reason stands in the config space behind the guest's part. Where the VM
+ * is loaded, qcu-device learns of its memory first. So it makes all sessions
+ * while the state is loaded, and if one cannot be made, loading fails.
  */
 
 #include "qemu/osdep.h"
@@ -173,13 +175,31 @@ static uint64_t qcuda_get_features(VirtIODevice *vdev, uint64_t features, Error 
 	return qc->base_get_features(vdev, features, errp) & ~(1ULL << VHOST_F_LOG_ALL);
 }
 
+/* What is against saving the VM; or after loading has failed, why. May be "". */
+static bool qcuda_read_reason(VHostUserQcuda *q, char reason[QCUDA_REASON_SIZE], Error **errp)
+{
+	char all[QCUDA_CONFIG_SIZE + QCUDA_REASON_SIZE];
+	size_t i;
+
+	if (vhost_dev_get_config(&VHOST_USER_BASE(q)->vhost_dev, (uint8_t *)all, sizeof(all),
+				 errp)) {
+		return false;
+	}
+	memcpy(reason, all + QCUDA_CONFIG_SIZE, QCUDA_REASON_SIZE);
+	reason[QCUDA_REASON_SIZE - 1] = '\0';
+	for (i = 0; reason[i]; i++) {
+		if (reason[i] < ' ' || reason[i] > '~') {
+			reason[i] = '?';
+		}
+	}
+	return true;
+}
+
 /* False: the VM cannot be saved now, and *errp says why. */
 static bool qcuda_can_be_saved(VHostUserQcuda *q, Error **errp)
 {
 	VHostUserBase *vub = VHOST_USER_BASE(q);
-	char all[QCUDA_CONFIG_SIZE + QCUDA_REASON_SIZE];
-	char *reason = all + QCUDA_CONFIG_SIZE;
-	size_t i;
+	char reason[QCUDA_REASON_SIZE];
 
 	/* A device that the guest has not reset yet has the rings of a process that has gone. */
 	if (q->gone || q->lost) {
@@ -192,17 +212,11 @@ static bool qcuda_can_be_saved(VHostUserQcuda *q, Error **errp)
 				 "qcu-device is too old for it");
 		return false;
 	}
-	if (vhost_dev_get_config(&vub->vhost_dev, (uint8_t *)all, sizeof(all), errp)) {
+	if (!qcuda_read_reason(q, reason, errp)) {
 		return false;
 	}
 	if (!*reason) {
 		return true;
-	}
-	reason[QCUDA_REASON_SIZE - 1] = '\0';
-	for (i = 0; reason[i]; i++) {
-		if (reason[i] < ' ' || reason[i] > '~') {
-			reason[i] = '?';
-		}
 	}
 	error_setg(errp, "virtio-qcuda: the VM cannot be saved or migrated, because %s", reason);
 	return false;
@@ -301,15 +315,33 @@ static int qcuda_put_state(QEMUFile *f, void *pv, size_t size, const VMStateFiel
 	return ret;
 }
 
+/*
+ * The VM's memory has been loaded before its devices. QEMU announces it when
+ * the device starts, and then once more what has changed since. That is too
+ * late: a source that has sent everything has given the VM up by then.
+ */
 static int qcuda_get_state(QEMUFile *f, void *pv, size_t size, const VMStateField *field)
 {
+	struct vhost_dev *dev = &VHOST_USER_BASE(pv)->vhost_dev;
+	char reason[QCUDA_REASON_SIZE] = "";
 	Error *err = NULL;
-	int ret = vhost_load_backend_state(&VHOST_USER_BASE(pv)->vhost_dev, f, &err);
+	int ret = dev->vhost_ops->vhost_set_mem_table(dev, dev->mem);
 
 	if (ret < 0) {
-		error_reportf_err(err, "virtio-qcuda: the device's state cannot be loaded "
-				       "(its qcu-device says why): ");
+		error_report("virtio-qcuda: the VM's memory cannot be announced: %s",
+			     strerror(-ret));
+		return ret;
 	}
+	ret = vhost_load_backend_state(dev, f, &err);
+	if (ret >= 0) {
+		return ret;
+	}
+	if (qcuda_read_reason(VHOST_USER_QCUDA(pv), reason, NULL) && *reason) {
+		error_free(err);
+		err = NULL;
+		error_setg(&err, "%s", reason);
+	}
+	error_reportf_err(err, "virtio-qcuda: the device's state cannot be loaded: ");
 	return ret;
 }
 

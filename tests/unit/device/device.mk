@@ -119,6 +119,9 @@ test_device_filed_LIBS := $(DEVICE_LIBS)
 UNIT_TESTS += test_device_calls
 test_device_calls_OBJS := $(test_device_jail_OBJS)
 test_device_calls_LIBS := $(DEVICE_LIBS)
+UNIT_TESTS += test_device_made
+test_device_made_OBJS := $(test_device_jail_OBJS)
+test_device_made_LIBS := $(DEVICE_LIBS)
 
 # What programs may learn of a GPU.
 UNIT_TESTS += test_device_sensors

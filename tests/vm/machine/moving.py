@@ -43,6 +43,10 @@ class Failed(Exception):
     pass
 
 
+class Skipped(Exception):
+    pass
+
+
 def make_qcow2(path, size=1 << 30):
     """An empty disk, for savevm: a header, a table of counts, the counts, a table of nothing."""
     cluster = 1 << 16
@@ -303,8 +307,11 @@ class Relay:
 
     def __init__(self, target):
         self.ends = []
+        path = f"{folder}/{self.name}.incoming"
+        if os.path.exists(path):
+            os.unlink(path)
         listener = socket.socket(socket.AF_UNIX)
-        listener.bind(f"{folder}/{self.name}.incoming")
+        listener.bind(path)
         listener.listen(1)
         threading.Thread(target=self.carry, args=(listener, f"{folder}/{target.name}.incoming"), daemon=True).start()
 
@@ -413,9 +420,9 @@ def refused_under_a_kernel(vm):
     vm.does("release && vector_add")
 
 
-def kill_mirrors(vm):
-    """Of all sessions: qcu-device's children, and theirs."""
-    parents = {vm.device.process.pid}
+def processes(vm, called):
+    """Of qcu-device's children, and theirs, those whose names begin so."""
+    parents, found = {vm.device.process.pid}, set()
     for _ in range(3):
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -425,8 +432,14 @@ def kill_mirrors(vm):
                 continue
             if int(rest.split()[1]) in parents:
                 parents.add(int(pid))
-                if "(qcu-mirror " in name:
-                    os.kill(int(pid), signal.SIGKILL)
+                if "(" + called in name:
+                    found.add(int(pid))
+    return found
+
+
+def kill_mirrors(vm):
+    for pid in processes(vm, "qcu-mirror "):
+        os.kill(pid, signal.SIGKILL)
 
 
 def saved_while_programs_work(vm):
@@ -564,6 +577,69 @@ def cut_no_room(vm):
     expect(target.device_said(), target.device.said("needs more memory of GPU 0 than there is"))
 
 
+NO_ROOM = ("--limit", "mapped=64K")  # for what the program has mapped: only its mirror finds it out
+
+
+def cut_not_made(vm):
+    """A session cannot be made there, which nobody knows before it has been tried."""
+    target = VM("unable", incoming=True, device=NO_ROOM)
+    target.listen()
+    vm.does("hold")
+    vm.fast()
+    vm.migrate_to(target)
+    state = vm.becomes("failed", "completed")
+    expect(f"{state}, {target.device_said()}", state["status"] == "failed")
+    until("it runs", vm.runs)
+    until("the target ends", lambda: target.process.poll() is not None)
+    expect(target.said(), "the device's state cannot be loaded: sleeper (pid " in target.said())
+    expect(target.said(), "cannot be restored" in target.said())
+    vm.does("release && vector_add")
+    target.end()
+
+
+def makes_sessions(vm):
+    """Its qcu-device has read a session, for which it has no mirror yet."""
+    files = f"/proc/{vm.device.process.pid}/fd"
+    try:
+        return any("qcu-session" in os.readlink(f"{files}/{fd}") for fd in os.listdir(files))
+    except FileNotFoundError:
+        return False  # it has just closed one
+
+
+def cut_while_made(vm, how, way=lambda target: target):
+    """While the target makes sessions. Mirrors come when the nursery goes on."""
+    if os.geteuid():
+        raise Skipped("only root sees which files qcu-device has open")
+    target = VM("making", incoming=True)
+    target.listen()
+    way = way(target)
+    vm.does("hold")
+    vm.fast()
+    nursery, = processes(target, "qcu-nursery")
+    os.kill(nursery, signal.SIGSTOP)
+    vm.migrate_to(way)
+    until("the target makes sessions", lambda: makes_sessions(target))
+    expect("the source has not stopped", not vm.runs())
+    how(way)
+    vm.becomes("failed", "cancelled")
+    until("it runs", vm.runs)
+    try:
+        os.kill(nursery, signal.SIGCONT)
+    except ProcessLookupError:
+        pass  # it has ended with its qcu-device
+    until("the target ends", lambda: target.process.poll() is not None)
+    vm.does("release && vector_add")
+    target.end()
+
+
+def cut_making_killed(vm):
+    cut_while_made(vm, lambda target: target.process.kill())
+
+
+def cut_making_device_killed(vm):
+    cut_while_made(vm, lambda target: target.device.process.kill())
+
+
 def cut_other_sessions(vm):
     cut_at_the_end(vm, VM("other", incoming=True, sessions=SESSIONS + 1), lambda target: None)
 
@@ -618,9 +694,19 @@ def move_stopped(vm):
     vm.becomes("completed")
     until("it is there", lambda: target.qmp("query-status")["status"] == "paused")
     vm.end()
-    target.qmp("cont")
-    target.does("release && vector_add")
-    return target
+    # The session waits there. The VM can go on once more, before it has begun.
+    expect(target.device_said(), len(processes(target, "qcu-mirror ")) == 1)
+    further = VM("further", incoming=True)
+    further.listen()
+    target.capabilities()
+    target.fast()
+    target.migrate_to(further)
+    target.becomes("completed")
+    until("it is there", lambda: further.qmp("query-status")["status"] == "paused")
+    target.end()
+    further.qmp("cont")
+    further.does("release && vector_add")
+    return further
 
 
 def to_a_file(vm):
@@ -641,6 +727,17 @@ def to_a_file(vm):
         until("it gives up", lambda: bad.process.poll() is not None)
         expect(bad.device_said(), bad.device.said("the saved state of the device cannot be used"))
         bad.end()
+    # What cannot be made is lost only if that was asked for.
+    unable = VM("unable-file", incoming=True, device=NO_ROOM)
+    unable.qmp("migrate-incoming", uri=f"file:{path}")
+    until("it gives up", lambda: unable.process.poll() is not None)
+    expect(unable.said(), "the device's state cannot be loaded: sleeper (pid " in unable.said())
+    unable.end()
+    unable = VM("without", incoming=True, device=(*NO_ROOM, "--lose-sessions"))
+    unable.qmp("migrate-incoming", uri=f"file:{path}")
+    until("it runs", unable.runs)
+    unable.does("! release && to_file check /tmp/f 6")
+    unable.end()
     new = VM("restored", incoming=True)
     new.qmp("migrate-incoming", uri=f"file:{path}")
     until("it runs", new.runs)
@@ -673,7 +770,8 @@ def main():
             "-blockdev", "driver=qcow2,node-name=disk,file=file")
     cases = [saved_under_a_program, saved_between_host_functions, saved_with_a_dead_session, refused_under_a_kernel,
              saved_while_programs_work, refused_without_a_device, another_device, cut_target_killed, cut_network, cut_cancelled, cut_no_device_there,
-             cut_device_silent_then_killed, cut_other_sessions, cut_no_room, snapshot, begins_meanwhile, move,
+             cut_device_silent_then_killed, cut_other_sessions, cut_no_room, cut_not_made, cut_making_killed,
+             cut_making_device_killed, snapshot, begins_meanwhile, move,
              moved_while_programs_work, move_stopped, to_a_file, after_it_all]
     failed = False
     try:
@@ -682,8 +780,11 @@ def main():
         vm.capabilities()
         for case in (c for c in cases if not only or c.__name__ in only):
             began = time.monotonic()
-            vm = case(vm) or vm
-            print(f"@ok {case.__name__.replace('_', '-')} {time.monotonic() - began:.1f}", flush=True)
+            try:
+                vm = case(vm) or vm
+                print(f"@ok {case.__name__.replace('_', '-')} {time.monotonic() - began:.1f}", flush=True)
+            except Skipped as e:
+                print(f"@skip {case.__name__.replace('_', '-')} {e}", flush=True)
         print(f"seed {seed}: {dict(tally)}")
     except Failed as e:
         failed = True

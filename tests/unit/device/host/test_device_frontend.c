@@ -120,12 +120,18 @@ static int prepare(struct frontend *fe)
 	return pair[1];
 }
 
-static void connect_device(struct frontend *fe)
+void fe_set_memory(struct frontend *fe, bool any)
 {
-	struct {
+	const struct {
 		uint32_t count, padding;
 		struct memory_region region;
-	} table = {.count = 1};
+	} table = {.count = any, .region = {0, FE_RAM, (uintptr_t)fe->ram, 0}};
+
+	fe_send(fe, FE_SET_MEM_TABLE, &table, sizeof(table), any ? fe->memfd : -1);
+}
+
+static void connect_device(struct frontend *fe)
+{
 	uint64_t features = FE_FEATURES;
 	uint64_t protocol = 1ull << 0 | 1 << 1 | 1 << 3 | 1 << 9 | 1 << 15 | 1 << 19;
 	int i;
@@ -138,8 +144,7 @@ static void connect_device(struct frontend *fe)
 	assert_int_equal(fe_get(fe, FE_GET_PROTOCOL_FEATURES), protocol);
 	fe_send(fe, FE_SET_PROTOCOL_FEATURES, &protocol, 8, -1);
 	assert_int_equal(fe_get(fe, FE_GET_QUEUE_NUM), FE_QUEUES);
-	table.region = (struct memory_region){0, FE_RAM, (uintptr_t)fe->ram, 0};
-	fe_send(fe, FE_SET_MEM_TABLE, &table, sizeof(table), fe->memfd);
+	fe_set_memory(fe, true);
 }
 
 static void start(struct frontend *fe, unsigned int spares, int stderr_fd)

@@ -76,6 +76,7 @@ void fe_queue_start(struct frontend *fe, unsigned int q);
 void fe_queue_go_on(struct frontend *fe, unsigned int q, uint16_t index);
 uint16_t fe_queue_stop(struct frontend *fe, unsigned int q); /* returns its index */
 void fe_new_call(struct frontend *fe, unsigned int q);
+void fe_set_memory(struct frontend *fe, bool any); /* all of it is as at the start, or none */
 void fe_add_memory(struct frontend *fe, uint64_t gpa);
 
 /* Puts a command on a queue, with len bytes of RAM at gpa as its tail. Returns the slot. */

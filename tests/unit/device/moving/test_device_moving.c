@@ -414,6 +414,8 @@ static void saved_and_loaded(void **state)
 	state_make(&want.head, FE_SESSIONS, 1, 0);
 	want.sum = state_sum(0, &want.head, sizeof(want.head));
 	assert_memory_equal(&none, &want, sizeof(none));
+	for (q = 0; q < FE_QUEUES; q++)
+		fe_queue_stop(&fe, q);
 	assert_true(loads(&none, sizeof(none)));
 }
 
