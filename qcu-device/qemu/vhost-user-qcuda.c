@@ -20,6 +20,7 @@
  */
 
 #include "qemu/osdep.h"
+#include <poll.h>
 #include "qapi/error.h"
 #include "qemu/error-report.h"
 #include "qemu/log.h"
@@ -29,6 +30,9 @@
 #include "hw/qdev-properties-system.h"
 #include "hw/virtio/virtio-bus.h"
 #include "hw/virtio/vhost-user-qcuda.h"
+#include "io/channel-socket.h"
+#include "migration/migration.h"
+#include "migration/qemu-file.h"
 #include "migration/register.h"
 #include "migration/vmstate.h"
 #include "standard-headers/linux/vhost_types.h"
@@ -316,6 +320,25 @@ static int qcuda_put_state(QEMUFile *f, void *pv, size_t size, const VMStateFiel
 }
 
 /*
+ * A source with a return path waits until all has been loaded here. If it has
+ * closed the connection, the migration was cancelled, or cut off: the VM goes
+ * on there, and must not begin here. QEMU itself does not look, because it has
+ * nothing left to read.
+ */
+static bool qcuda_source_has_gone(QEMUFile *f)
+{
+	Object *channel =
+		object_dynamic_cast(OBJECT(qemu_file_get_ioc(f)), TYPE_QIO_CHANNEL_SOCKET);
+	struct pollfd p = {.events = POLLRDHUP};
+
+	if (!channel || !migration_incoming_get_current()->to_src_file) {
+		return false;
+	}
+	p.fd = QIO_CHANNEL_SOCKET(channel)->fd;
+	return poll(&p, 1, 0) > 0;
+}
+
+/*
  * The VM's memory has been loaded before its devices. QEMU announces it when
  * the device starts, and then once more what has changed since. That is too
  * late: a source that has sent everything has given the VM up by then.
@@ -333,6 +356,11 @@ static int qcuda_get_state(QEMUFile *f, void *pv, size_t size, const VMStateFiel
 		return ret;
 	}
 	ret = vhost_load_backend_state(dev, f, &err);
+	if (ret >= 0 && qcuda_source_has_gone(f)) {
+		error_report("virtio-qcuda: the VM goes on at the source, which has closed the "
+			     "connection");
+		return -EPIPE;
+	}
 	if (ret >= 0) {
 		return ret;
 	}

@@ -640,6 +640,14 @@ def cut_making_device_killed(vm):
     cut_while_made(vm, lambda target: target.device.process.kill())
 
 
+def cut_making_cancelled(vm):
+    cut_while_made(vm, lambda target: vm.qmp("migrate_cancel"))
+
+
+def cut_making_network(vm):
+    cut_while_made(vm, lambda relay: relay.cut(), Relay)
+
+
 def cut_other_sessions(vm):
     cut_at_the_end(vm, VM("other", incoming=True, sessions=SESSIONS + 1), lambda target: None)
 
@@ -771,7 +779,7 @@ def main():
     cases = [saved_under_a_program, saved_between_host_functions, saved_with_a_dead_session, refused_under_a_kernel,
              saved_while_programs_work, refused_without_a_device, another_device, cut_target_killed, cut_network, cut_cancelled, cut_no_device_there,
              cut_device_silent_then_killed, cut_other_sessions, cut_no_room, cut_not_made, cut_making_killed,
-             cut_making_device_killed, snapshot, begins_meanwhile, move,
+             cut_making_device_killed, cut_making_cancelled, cut_making_network, snapshot, begins_meanwhile, move,
              moved_while_programs_work, move_stopped, to_a_file, after_it_all]
     failed = False
     try:
