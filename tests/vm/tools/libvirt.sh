@@ -116,10 +116,11 @@ expect_host detach-running 0 'takes effect' "${detach[@]}" guest
 
 # ---- to another libvirt ----
 
-# moves: in the middle of the program, as it is saved above.
+# moves: in the middle of the program, as it is saved above. After a try that failed, the qcu-device there has gone with its QEMU.
 moves() {
 	local i
 	for ((i = 0; i < 30 * slow; i++)); do
+		[ -S "$socket.there" ] || serve "$socket.there"
 		sleep "0.$((RANDOM % 10))"
 		why=$("${migrate[@]}" 2>&1) && break
 		[ "$(virsh domstate guest)" = running ] || break
