@@ -274,6 +274,9 @@ for n in 1 2 3; do
 	}
 done
 if [ -n "$wrong" ]; then echo "@FAIL clones-of-a-program$wrong"; else echo '@ok clones-of-a-program'; fi
+# A program that cannot be made again is named, and the VM does not start without it.
+expect_host clone-not-made 125 'long_work .pid [0-9]* in the VM. cannot be restored' "${vm[@]}" --disk "$disk" --gpu soft --mem 256M \
+	"${machine[@]}" --device-arg --limit=mapped=64K --clone "$tmp/warm.vm"
 
 # A process that has been ended may still be there for a moment.
 for ((i = 0; i < 300 * slow; i++)); do
