@@ -21,6 +21,9 @@
 	X(STREAM_ATTR_SET, stream_attr_set, SETS, HANDLE_STREAM, stream, attr, none) \
 	X(STREAM_ATTR_COPY, stream_attr_copy, COPIES, HANDLE_STREAM, to, none, none) \
 	X(STREAM_DESTROY, stream_destroy, ENDS, HANDLE_STREAM, stream, none, none) \
+	X(GREEN_CREATE, green_create, MAKES, HANDLE_GREEN, green, none, parent) \
+	X(GREEN_DESTROY, green_destroy, ENDS, HANDLE_GREEN, green, none, none) \
+	X(GREEN_STREAM, green_stream, MAKES, HANDLE_STREAM, stream, none, green) \
 	X(EVENT_CREATE, event_create, MAKES, HANDLE_EVENT, event, none, none) \
 	X(EVENT_DESTROY, event_destroy, ENDS, HANDLE_EVENT, event, none, none) \
 	X(MODULE_LOAD, module_load, MAKES, HANDLE_MODULE, module, none, none) \
@@ -91,8 +94,7 @@
 	X(LINK_ADD, REFUSED) X(LINK_COMPLETE, REFUSED) X(LINK_DESTROY, REFUSED) \
 	X(VA_RESERVE, WRITTEN) X(VA_FREE, WRITTEN) X(PHYS_CREATE, WRITTEN) \
 	X(PHYS_RELEASE, WRITTEN) X(PHYS_MAP, WRITTEN) X(PHYS_UNMAP, WRITTEN) \
-	X(PHYS_ACCESS_SET, WRITTEN) X(PHYS_EXPORT, REFUSED) X(PHYS_IMPORT, REFUSED) \
-	X(GREEN_CREATE, REFUSED) X(GREEN_DESTROY, REFUSED) X(GREEN_STREAM, REFUSED)
+	X(PHYS_ACCESS_SET, WRITTEN) X(PHYS_EXPORT, REFUSED) X(PHYS_IMPORT, REFUSED)
 /* clang-format on */
 
 /* The object of a library to which calls are kept that are repeated (lib_repeats). */

@@ -320,7 +320,6 @@ static void not_yet(void **state)
 		{CMD(PHYS_CREATE, phys_create, .size = 2 << 20, .mem = 2), "no GPU may read"},
 		{CMD(ARRAY_DESTROY, array_destroy, .array = 2), "a texture that needs something"},
 		{CMD(FREE, free, .ptr = memory_at), "whose memory has been freed"},
-		{CMD(GREEN_CREATE, green_create, .green = 2, .members = {1}), "a green context"},
 	};
 	unsigned int i;
 	int fd;

@@ -21,7 +21,8 @@ struct fake fake; /* for test_device_mirror.h */
 static uint64_t memory_at, variable_at, pooled_at, texture_at;
 static char *page; /* of the program; what is registered */
 static char why[256];
-static bool movable; /* does the mirror's memory leave? */
+static bool movable;		    /* does the mirror's memory leave? */
+static unsigned int processors = 1; /* of the software GPU */
 static const struct be_ops *backend = &be_soft;
 
 static const char ptx[] = ".version 8.3\n.target sm_75\n.address_size 64\n"
@@ -46,7 +47,7 @@ static inline void start_mirror(void)
 	struct mir_config cfg = {.ops = backend, .session = 1};
 
 	cfg.options.gpus = 2;
-	cfg.options.threads = 1;
+	cfg.options.threads = processors;
 	cfg.options.vram = 64 << 20;
 	cfg.options.movable = movable;
 	assert_int_equal(mir_create(&mirror, &cfg), 0);
