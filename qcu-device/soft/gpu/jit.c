@@ -71,6 +71,17 @@ static int try(struct be_link *l, const char *text, size_t len, bool missing, st
 	return name ? (int)QCU_ERR_InvalidPtx : (int)QCU_ERR_Success;
 }
 
+/* What has been linked so far lacks a unit that is added later. */
+static void drop_linked(struct be_link *l)
+{
+	if (l->be->charge_module && l->text) {
+		l->be->charge_module(l->be->charge_ctx, -(int64_t)l->len);
+		l->cost -= l->len;
+	}
+	free(l->text);
+	l->text = NULL;
+}
+
 /* Takes over the texts of the units. */
 static int append_units(struct be_link *l, struct soft_units *more)
 {
@@ -110,6 +121,8 @@ int soft_link_add(struct be *be, struct be_link *l, uint32_t type, const void *i
 	}
 	if (!err)
 		err = append_units(l, &units);
+	if (!err)
+		drop_linked(l);
 	soft_units_free(&units);
 	return err;
 }

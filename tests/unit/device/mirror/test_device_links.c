@@ -4,7 +4,10 @@
  * not what the guest says, errors in PTX, what is defined twice or not at all, limits. Then two
  * units become one image, which is a module like any other.
  */
+#include <stdio.h>
+
 #include "qcu-device/base/limits.h"
+#include "qcu-device/mirror/save.h"
 #include "tests/unit/device/mirror/test_device_mirror.h"
 
 struct fake fake; /* for test_device_mirror.h; this test uses the software GPU */
@@ -196,6 +199,48 @@ static void limits_count(void **state)
 	/* A link that nobody destroys goes with the mirror. */
 }
 
+/* A unit with some variables of its own. */
+static const char *variables(uint32_t unit)
+{
+	static char text[9000];
+	int n = sprintf(text, HEAD), i;
+
+	for (i = 0; i < 200; i++)
+		n += sprintf(text + n, ".visible .global .align 4 .u32 v%u_%d;\n", unit, i);
+	return text;
+}
+
+/* Each image has all that was added before it. The one that it replaces counts no longer. */
+static void added_later(void **state)
+{
+	uint64_t bytes, before = 0;
+	uint32_t unit;
+
+	(void)state;
+	assert_int_equal(create(2), 0);
+	for (unit = 0; unit < 20; unit++) {
+		assert_int_equal(add(2, variables(unit)), 0);
+		assert_int_equal(complete(2, &bytes), 0);
+		assert_true(bytes > before + 5000);
+		before = bytes;
+	}
+	assert_int_equal(destroy(2), 0);
+}
+
+/* A thread that has ended reads nothing. */
+static void result_of_ended_thread(void **state)
+{
+	uint64_t bytes;
+
+	(void)state;
+	assert_int_equal(create(2), 0);
+	assert_int_equal(add(2, defines), 0);
+	assert_int_equal(complete(2, &bytes), 0);
+	assert_true(mir_awaits_program(mirror));
+	assert_int_equal(ask(CMD(THREAD_EXIT, thread_exit)), 0);
+	assert_false(mir_awaits_program(mirror));
+}
+
 static void two_units(void **state)
 {
 	struct qCUcmd c;
@@ -246,6 +291,8 @@ int main(void)
 						mirror_stop),
 		cmocka_unit_test_setup_teardown(errors_in_ptx, start, mirror_stop),
 		cmocka_unit_test_setup_teardown(limits_count, start, mirror_stop),
+		cmocka_unit_test_setup_teardown(added_later, start, mirror_stop),
+		cmocka_unit_test_setup_teardown(result_of_ended_thread, start, mirror_stop),
 		cmocka_unit_test_setup_teardown(two_units, start, mirror_stop),
 	};
 
