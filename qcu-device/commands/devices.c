@@ -266,6 +266,7 @@ int mir_do_thread_exit(struct call *c)
 {
 	uint32_t tid = c->cmd->tid;
 
+	mir_result_drop(c);
 	mir_thread_streams_end(c->m, &tid, NULL);
 	return QCU_ERR_Success;
 }
