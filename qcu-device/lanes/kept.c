@@ -101,11 +101,11 @@ static struct kept_object *new_kept_object(struct kept *k, const struct kept_nam
 /* The record that is overtaken goes. */
 static void add_record(struct kept_object *o, struct kept_step *r)
 {
-	struct kept_step *old;
+	struct kept_step *old = r->key == KEPT_EACH ? NULL : STAILQ_FIRST(&o->records);
 
-	STAILQ_FOREACH(old, &o->records, link)
-	if (old->cmd.op == r->cmd.op && old->cmd.device == r->cmd.device && old->key == r->key)
-		break;
+	while (old &&
+	       (old->cmd.op != r->cmd.op || old->cmd.device != r->cmd.device || old->key != r->key))
+		old = STAILQ_NEXT(old, link);
 	if (old) {
 		STAILQ_REMOVE(&o->records, old, kept_step, link);
 		kept_step_free(old);
@@ -126,6 +126,8 @@ void kept_add(struct kept *k, const struct kept_name *name, struct kept_step *r,
 		end_kept_object(k, o);
 		o = NULL;
 	}
+	if (!o && r->key == KEPT_EACH)
+		goto gone;
 	if (!o)
 		o = new_kept_object(k, name);
 	if (!o)
@@ -148,6 +150,7 @@ void kept_add(struct kept *k, const struct kept_name *name, struct kept_step *r,
 	return;
 lost:
 	k->lost = true;
+gone:
 	pthread_mutex_unlock(&k->lock);
 	if (r)
 		kept_step_free(r);

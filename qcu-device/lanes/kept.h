@@ -47,6 +47,9 @@ struct kept_name {
 	uint64_t id;
 };
 
+/* The key of what overtakes nothing. It is not kept of an object that is gone. */
+#define KEPT_EACH UINT64_MAX
+
 struct kept_step {
 	struct qCUcmd cmd; /* as it was answered */
 	uint64_t number;   /* the order in which the commands were carried out */

@@ -9,6 +9,7 @@
 
 #define FIELD_NONE    0xff
 #define FIELD_MESSAGE 0xfe
+#define FIELD_EACH    0xfd
 
 struct kept_rule {
 	uint8_t does, kind;
@@ -19,6 +20,7 @@ struct kept_rule {
 
 #define KEY_none(name)	  FIELD_NONE
 #define KEY_message(name) FIELD_MESSAGE
+#define KEY_each(name)	  FIELD_EACH
 #define KEY_attr(name)	  offsetof(struct qcu_##name, attr)
 #define KEY_peer(name)	  offsetof(struct qcu_##name, peer)
 #define OF_none(name)	  KEPT_KINDS, 0
@@ -150,11 +152,27 @@ static uint32_t array_of_texture(const struct mir_request *req)
 	return t.kind == QCU_TEXTURE_ARRAY || t.kind == QCU_TEXTURE_MIPMAP ? t.array : 0;
 }
 
+/* Settings of an object that overtake none, at most so many. */
+#define SETTINGS 1024u
+
+static uint64_t key_of(const struct call *c, const struct kept_rule *rule,
+		       const struct kept_step *r)
+{
+	if (rule->key == FIELD_EACH)
+		return KEPT_EACH;
+	return rule->key == FIELD_MESSAGE ? hash(r->data, r->len) : number_in(c->cmd, rule->key, 4);
+}
+
 static void keep_object(struct call *c, const struct kept_rule *rule, const struct kept_name *name)
 {
-	struct kept_step *r = copy_command(c);
 	struct kept_name of;
+	struct kept_step *r;
 
+	if (rule->key == FIELD_EACH && kept_count(&c->m->kept, name) > SETTINGS)
+		kept_lose(&c->m->kept);
+	if (rule->key == FIELD_EACH && kept_is_lost(&c->m->kept))
+		return;
+	r = copy_command(c);
 	name_object(c->cmd,
 		    rule->of == FIELD_MESSAGE ? array_of_texture(c->req)
 					      : number_in(c->cmd, rule->of, 4),
@@ -163,8 +181,7 @@ static void keep_object(struct call *c, const struct kept_rule *rule, const stru
 	if (r && c->cmd->op == QCU_OP_MALLOC_ASYNC)
 		r->cmd.malloc_async.stream = QCU_STREAM_LEGACY;
 	if (r && rule->key != FIELD_NONE)
-		r->key = rule->key == FIELD_MESSAGE ? hash(r->data, r->len)
-						    : number_in(c->cmd, rule->key, 4);
+		r->key = key_of(c, rule, r);
 	if (r && rule->kind == KEPT_MAP) {
 		r->lo = c->cmd->map.va;
 		r->span = c->cmd->map.len;

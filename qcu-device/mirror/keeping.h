@@ -12,8 +12,8 @@
 /*
  * X(NAME, name, does, kind, id, key, of): the command does this to the object of this kind with the
  * number, or address, in the field `id`. A setting is of the field `key` of it; `message`: of the
- * thing that the message names. The object depends on the one that the field `of` names;
- * `message`: a texture on the array in its description.
+ * thing that the message names; `each`: it overtakes none. The object depends on the one that the
+ * field `of` names; `message`: a texture on the array in its description.
  */
 /* clang-format off */
 #define KEPT_COMMANDS(X) \
@@ -46,6 +46,9 @@
 	X(TEXTURE_DESTROY, texture_destroy, ENDS, KEPT_TEXTURE, object, none, none) \
 	X(SURFACE_CREATE, surface_create, MAKES, KEPT_SURFACE, object, none, array) \
 	X(SURFACE_DESTROY, surface_destroy, ENDS, KEPT_SURFACE, object, none, none) \
+	X(LINK_CREATE, link_create, MAKES, HANDLE_LINK, link, none, none) \
+	X(LINK_ADD, link_add, SETS, HANDLE_LINK, link, each, none) \
+	X(LINK_DESTROY, link_destroy, ENDS, HANDLE_LINK, link, none, none) \
 	X(GRAPH_MAKE, graph_make, MAKES, HANDLE_GRAPH, graph, none, none) \
 	X(GRAPH_UPDATE, graph_update, SETS_NODES, HANDLE_GRAPH, graph, none, none) \
 	X(GRAPH_DESTROY, graph_destroy, ENDS, HANDLE_GRAPH, graph, none, none) \
@@ -83,15 +86,14 @@
 	X(EVENT_ELAPSED, ASKS) X(KERNEL_INFO, ASKS) X(OCCUPANCY, ASKS) X(OCCUPANCY_SHARED, ASKS) \
 	X(OCCUPANCY_CLUSTER, ASKS) X(STATS, ASKS) X(MODULE_NAMES, ASKS) X(LIMIT_GET, ASKS) \
 	X(POOL_GET, ASKS) X(POOL_ACCESS_GET, ASKS) X(PHYS_ACCESS_GET, ASKS) X(PHYS_GRAIN, ASKS) \
-	X(TENSOR_MAP, ASKS) X(GREEN_PARTS, ASKS) \
+	X(TENSOR_MAP, ASKS) X(GREEN_PARTS, ASKS) X(LINK_COMPLETE, ASKS) \
 	X(HOST_REGISTER, WRITTEN) X(HOST_UNREGISTER, WRITTEN) X(EVENT_RECORD, WRITTEN) \
 	X(PRINT_READ, WRITTEN) X(HOST_NEXT, WRITTEN) \
 	X(OPEN, DEVICE) X(CLOSE, DEVICE) \
 	X(MANAGED, REFUSED) X(MANAGED_END, REFUSED) X(MANAGED_MOVE, REFUSED) \
 	X(IPC_MEM_EXPORT, REFUSED) X(IPC_MEM_OPEN, REFUSED) X(IPC_MEM_CLOSE, REFUSED) \
 	X(IPC_EVENT_EXPORT, REFUSED) X(IPC_EVENT_OPEN, REFUSED) X(COND_CREATE, REFUSED) \
-	X(COND_DESTROY, REFUSED) X(RESULT_READ, REFUSED) X(LINK_CREATE, REFUSED) \
-	X(LINK_ADD, REFUSED) X(LINK_COMPLETE, REFUSED) X(LINK_DESTROY, REFUSED) \
+	X(COND_DESTROY, REFUSED) X(RESULT_READ, REFUSED) \
 	X(VA_RESERVE, WRITTEN) X(VA_FREE, WRITTEN) X(PHYS_CREATE, WRITTEN) \
 	X(PHYS_RELEASE, WRITTEN) X(PHYS_MAP, WRITTEN) X(PHYS_UNMAP, WRITTEN) \
 	X(PHYS_ACCESS_SET, WRITTEN) X(PHYS_EXPORT, REFUSED) X(PHYS_IMPORT, REFUSED)

@@ -177,9 +177,12 @@ static bool carry_out(struct restoring *r, const struct archive_entry *e, void *
 	if (!prepare(r, e, data))
 		return refuse_archive(r, "entry %" PRIu64 ", %s, has data of another length",
 				      r->number, name);
-	/* Nobody knows where an array is, and memory without an address, and what a library has. */
+	/*
+	 * Nobody knows where an array is, and memory without an address, what a library has, and
+	 * variables of an image that is only tried.
+	 */
 	if (e->cmd.op == QCU_OP_ARRAY_CREATE || e->cmd.op == QCU_OP_LIB_ASK ||
-	    e->cmd.op == QCU_OP_PHYS_CREATE)
+	    e->cmd.op == QCU_OP_PHYS_CREATE || e->cmd.op == QCU_OP_LINK_ADD)
 		r->m->cfg.ops->want(r->m->be, NULL, 0);
 	else
 		r->m->cfg.ops->want(r->m->be, wanted ? wanted : &none, e->wanted);

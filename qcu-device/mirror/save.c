@@ -139,6 +139,8 @@ static bool is_handle_kept(struct saving *s, enum handle_kind kind, uint32_t id,
 		return refuse_saving(s, "it has an object of %s, whose state cannot be read", why);
 	if (!o || !o->made)
 		return refuse_saving(s, "it has %s", kind_name(kind));
+	if (kind == HANDLE_LINK && h->failed)
+		return refuse_saving(s, "it has a link that has failed");
 	if (kind == HANDLE_MODULE && !check_module(s, id))
 		return false;
 	if (h->shared)

@@ -5,6 +5,8 @@
  */
 #include "tests/unit/device/saved/test_device_saved.h"
 
+#include <stdio.h>
+
 #define ENTRY(command) ((struct archive_entry){.what = ARCHIVE_COMMAND, .cmd = (command)})
 
 /* An archive of one entry. */
@@ -113,12 +115,140 @@ static void greens_made_again(void **state)
 	mir_destroy(mirror);
 }
 
+/* ---- links ---- */
+
+#define LINK(id, ...) CMD(LINK_CREATE, link_create, .link = (id), __VA_ARGS__)
+#define LINK_END(id)  CMD(LINK_DESTROY, link_destroy, .link = (id))
+
+/* A unit with a variable of this name. */
+static const char *unit(const char *name)
+{
+	static char text[200];
+
+	snprintf(text, sizeof(text),
+		 ".version 8.3\n.target sm_75\n.address_size 64\n"
+		 ".visible .global .align 4 .u32 %s = 5;\n",
+		 name);
+	return text;
+}
+
+static struct qCUcmd adding(uint32_t link, const char *text)
+{
+	struct qCUcmd c = CMD(LINK_ADD, link_add, .buf = {1, strlen(text) + 1}, .link = link,
+			      .type = QCU_LINK_PTX);
+
+	c.flags = QCU_F_SEGS;
+	return c;
+}
+
+static int add_unit(uint32_t link, const char *text)
+{
+	const struct qcu_seg seg = {(uintptr_t)text, strlen(text) + 1};
+	struct qCUcmd c = adding(link, text);
+
+	return ask_with(&c, NULL, &seg, 1);
+}
+
+/* The image that the link makes, which the caller frees. */
+static char *linked(uint32_t link)
+{
+	struct qCUcmd c = CMD(LINK_COMPLETE, link_complete, .link = link);
+	struct qcu_seg seg;
+	char *image;
+
+	assert_int_equal(ask_with(&c, NULL, NULL, 0), 0);
+	seg.len = c.link_complete.bytes;
+	image = calloc(1, seg.len + 1);
+	seg.gpa = (uintptr_t)image;
+	c = CMD(RESULT_READ, result_read, .buf = {1, seg.len}, .what = QCU_RESULT_DATA,
+		.forget = 1);
+	c.flags = QCU_F_SEGS;
+	assert_int_equal(ask_with(&c, NULL, &seg, 1), 0);
+	return image;
+}
+
+static void forbidden_links(void **state)
+{
+	struct archive_entry e[2] = {ENTRY(LINK(2)), ENTRY(adding(2, "a"))};
+
+	(void)state;
+	refused_command(LINK_END(2), "none of a saved");
+	refused_command(CMD(LINK_COMPLETE, link_complete, .link = 2), "none of a saved");
+	refused_command(LINK(2, .jit = {.rsvd = 1}), "cannot be done again");
+	refused_command(adding(2, "a"), "another length");
+	e[1].len = 2;
+	assert_false(restore_entries(&e[1], 1, "a", NULL));
+	assert_non_null(strstr(why, "cannot be done again"));
+	mir_destroy(mirror);
+	/* The link is there, but this is no image. */
+	e[0].len = 0;
+	assert_false(restore_entries(e, 2, "a", NULL));
+	mir_destroy(mirror);
+}
+
+static void links_that_have_failed(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	make_session();
+	assert_int_equal(ask(LINK(2)), 0);
+	assert_int_equal(add_unit(2, unit("a")), 0);
+	assert_int_equal(add_unit(2, "no PTX"), QCU_ERR_InvalidKernelImage);
+	refused_saving("it has a link that has failed");
+	assert_int_equal(ask(LINK_END(2)), 0);
+	save_and_restore();
+	/* More than anybody links. */
+	assert_int_equal(ask(LINK(2)), 0);
+	for (i = 0; i < 1100; i++)
+		assert_int_equal(add_unit(2, unit("a")), 0);
+	refused_saving("there was no memory for what would have to be saved");
+	mir_destroy(mirror);
+}
+
+static void links_made_again(void **state)
+{
+	char *before, *after;
+
+	(void)state;
+	make_session();
+	assert_int_equal(ask(LINK(3)), 0);
+	assert_int_equal(add_unit(3, unit("gone")), 0);
+	assert_int_equal(ask(LINK_END(3)), 0);
+	assert_int_equal(ask(LINK(3, .jit = {.flags = QCU_JIT_LOGS})), 0);
+	assert_int_equal(ask(LINK(2)), 0);
+	assert_int_equal(add_unit(2, unit("a")), 0);
+	assert_int_equal(add_unit(2, unit("b")), 0);
+	save_and_restore();
+	before = linked(2);
+	assert_non_null(strstr(before, "a ="));
+	assert_non_null(strstr(before, "b ="));
+	assert_null(strstr(before, "gone"));
+	assert_int_equal(add_unit(3, unit("c")), 0);
+	/* One that is done, and one to which more is added. */
+	save_and_restore();
+	after = linked(2);
+	assert_string_equal(after, before);
+	free(after);
+	free(before);
+	assert_int_equal(add_unit(3, unit("d")), 0);
+	after = linked(3);
+	assert_non_null(strstr(after, "c ="));
+	assert_non_null(strstr(after, "d ="));
+	free(after);
+	assert_int_equal(add_unit(3, unit("c")), 0);
+	assert_int_equal(ask(CMD(LINK_COMPLETE, link_complete, .link = 3)), QCU_ERR_InvalidPtx);
+	assert_int_equal(ask(LINK_END(3)), 0);
+	assert_int_equal(ask(LINK_END(2)), 0);
+	mir_destroy(mirror);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(forbidden_greens),
-		cmocka_unit_test(greens_that_have_ended),
-		cmocka_unit_test(greens_made_again),
+		cmocka_unit_test(forbidden_greens),	  cmocka_unit_test(greens_that_have_ended),
+		cmocka_unit_test(greens_made_again),	  cmocka_unit_test(forbidden_links),
+		cmocka_unit_test(links_that_have_failed), cmocka_unit_test(links_made_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
