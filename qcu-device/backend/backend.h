@@ -25,7 +25,7 @@
 #include "include/qcucmd.h"
 #include "include/qcuerror.h"
 
-#define BE_ABI 23u
+#define BE_ABI 24u
 
 #define BE_IPC_BYTES 72
 

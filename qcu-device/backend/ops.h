@@ -371,12 +371,14 @@ BE_OP(fault_read, struct be *be, void *buf, size_t max, size_t *got)
  * - unsaved: a sentence about what cannot be made again, or NULL. *busy: work is not done yet.
  * - want: until the next call, allocations and the variables of modules get these addresses of each
  *   device in this order, or fail; their memory is zero. A texture or surface gets the first one as
- *   its number, and reserved addresses begin there. The caller keeps the list until then. NULL: any
- *   addresses and numbers again.
+ *   its number, a conditional handle what cond_saved has said, and reserved addresses begin there.
+ *   The caller keeps the list until then. NULL: any addresses and numbers again.
  * - hold: memory at these places is wanted later, so nothing else gets their addresses. size is
  * that of what mem_block says, if it says something. NULL: those that are left are free again.
  * - mem_block: the memory from mem_alloc or pool_alloc lies in a block with others; it is wanted
  *   behind the memory.
+ * - cond_saved: what must be wanted for the same handle with the same value. A backend without this
+ *   function makes no handle that is wanted.
  * - module_vars: where the module's variables are. Writes at most max; returns how many there
  * are. With be_ops.vars_by_name, names has those that the image shows; else it is NULL.
  * - module_settle: makes those variables of a module that were wanted and are not made yet.
@@ -388,6 +390,7 @@ BE_OP_OF(const char *, unsaved, struct be *be, bool *busy)
 BE_OP_OF(void, want, struct be *be, const struct be_wanted *wanted, size_t count)
 BE_CUDA_OP(int, hold, struct be *be, const struct be_wanted *places, size_t count)
 BE_CUDA_OP(bool, mem_block, struct be *be, uint64_t addr, struct be_wanted *block)
+BE_SOFT_OP(void, cond_saved, struct be *be, struct be_cond *c, struct be_wanted *as)
 BE_OP_OF(size_t, module_vars, struct be *be, struct be_module *m, const struct image_names *names,
 	 struct be_wanted *wanted, size_t max)
 BE_OP_OF(int, module_settle, struct be *be, struct be_module *m, const struct image_names *names)

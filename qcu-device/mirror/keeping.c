@@ -28,6 +28,7 @@ struct kept_rule {
 #define OF_pool(name)	  HANDLE_POOL, offsetof(struct qcu_##name, pool)
 #define OF_array(name)	  HANDLE_ARRAY, offsetof(struct qcu_##name, array)
 #define OF_parent(name)	  HANDLE_GREEN, offsetof(struct qcu_##name, parent)
+#define OF_graph(name)	  HANDLE_COND, offsetof(struct qcu_##name, graph)
 #define OF_green(name)	  HANDLE_GREEN, offsetof(struct qcu_##name, green)
 #define OF_mem(name)	  HANDLE_PHYS, offsetof(struct qcu_##name, mem)
 #define OF_message(name)  HANDLE_ARRAY, FIELD_MESSAGE

@@ -139,6 +139,8 @@ static bool is_handle_kept(struct saving *s, enum handle_kind kind, uint32_t id,
 		return refuse_saving(s, "it has an object of %s, whose state cannot be read", why);
 	if (!o || !o->made)
 		return refuse_saving(s, "it has %s", kind_name(kind));
+	if (kind == HANDLE_COND && !s->m->cfg.ops->cond_saved)
+		return refuse_saving(s, "it has a conditional node, whose handle CUDA chooses");
 	if (kind == HANDLE_LINK && h->failed)
 		return refuse_saving(s, "it has a link that has failed");
 	if (kind == HANDLE_MODULE && !check_module(s, id))
@@ -289,6 +291,19 @@ static bool write_module(struct saving *s, const struct kept_step *r)
 	return ok;
 }
 
+/* With its handle and its value. An outermost graph has neither. */
+static bool write_cond(struct saving *s, const struct kept_step *r)
+{
+	struct mirror *m = s->m;
+	struct handle *h = handles_get(&m->handles, HANDLE_COND, r->cmd.cond_create.cond);
+	struct be_wanted wanted = {0};
+
+	if (h)
+		m->cfg.ops->cond_saved(m->be, h->cond, &wanted);
+	handles_put(&m->handles, h);
+	return write_command(s, &r->cmd, NULL, 0, &wanted, r->cmd.cond_create.graph != 0);
+}
+
 static bool write_record(struct saving *s, const struct kept_step *r)
 {
 	const struct be_ops *ops = s->m->cfg.ops;
@@ -298,6 +313,8 @@ static bool write_record(struct saving *s, const struct kept_step *r)
 
 	if (r->cmd.op == QCU_OP_MODULE_LOAD)
 		return write_module(s, r);
+	if (r->cmd.op == QCU_OP_COND_CREATE)
+		return write_cond(s, r);
 	mir_kept_name(&r->cmd, &name);
 	if (name.kind != KEPT_MEMORY && name.kind != KEPT_TEXTURE && name.kind != KEPT_SURFACE)
 		return write_command(s, &r->cmd, r->data, r->len, NULL, 0);

@@ -106,6 +106,7 @@ static const char *check_node(struct mirror *m, const struct part *p)
 	struct qcu_graph_kernel kernel;
 	struct qcu_graph_event event;
 	struct qcu_graph_copy copy;
+	struct qcu_graph_cond cond;
 	bool there = true;
 
 	switch (head_of(p->node).type) {
@@ -124,8 +125,9 @@ static const char *check_node(struct mirror *m, const struct part *p)
 			(!copy.src.array || is_still(m, HANDLE_ARRAY, copy.src.array, p->number));
 		break;
 	case QCU_NODE_COND:
-	case QCU_NODE_BODY:
-		return "an executable graph with conditional nodes";
+		memcpy(&cond, body, sizeof(cond));
+		there = is_still(m, HANDLE_COND, cond.cond, p->number);
+		break;
 	}
 	return there ? NULL : "an executable graph that needs something which has ended";
 }

@@ -254,6 +254,10 @@ void soft_want(struct be *be, const struct be_wanted *wanted, size_t count)
 {
 	unsigned int i;
 
+	pthread_mutex_lock(&be->lock);
+	be->wanted = wanted;
+	be->wanted_count = count;
+	pthread_mutex_unlock(&be->lock);
 	pthread_mutex_lock(&be->images.lock);
 	be->images.wanted = wanted;
 	be->images.wanted_count = count;

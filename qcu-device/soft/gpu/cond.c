@@ -55,6 +55,37 @@ bool soft_env_condition(void *ctx, uint64_t handle, uint32_t value)
 	return good;
 }
 
+/* More than can be given out. So the next one is always higher than the last one. */
+#define HANDLE_MAX (UINT64_MAX >> 16)
+
+static bool is_handle_free(const struct be *be, uint64_t handle)
+{
+	const struct be_cond *c = be->conds;
+
+	while (handle <= be->handles && c && c->handle != handle)
+		c = c->next;
+	return handle > be->handles || !c;
+}
+
+/* Gives it its handle. False: it cannot be the wanted one. */
+static bool take_handle(struct be *be, struct be_cond *c)
+{
+	const struct be_wanted *wanted = be->wanted;
+
+	if (!wanted) {
+		c->handle = ++be->handles;
+		return true;
+	}
+	if (!be->wanted_count || !wanted->addr || wanted->addr > HANDLE_MAX ||
+	    wanted->size > UINT32_MAX || !is_handle_free(be, wanted->addr))
+		return false;
+	c->handle = wanted->addr;
+	atomic_store(&c->value, (uint32_t)wanted->size);
+	if (be->handles < c->handle)
+		be->handles = c->handle;
+	return true;
+}
+
 /* ---- the backend's functions ---- */
 
 int soft_cond_create(struct be *be, unsigned int dev, struct be_cond *in, uint32_t body,
@@ -76,11 +107,14 @@ int soft_cond_create(struct be *be, unsigned int dev, struct be_cond *in, uint32
 	c->first = first ? *first : 0;
 	c->has_first = first;
 	pthread_mutex_lock(&be->lock);
-	c->graph = in ? in->graph : c;
-	if (in) {
-		c->graph->refs++;
-		c->handle = ++be->handles;
+	if (in && !take_handle(be, c)) {
+		pthread_mutex_unlock(&be->lock);
+		free(c);
+		return QCU_ERR_MemoryAllocation;
 	}
+	c->graph = in ? in->graph : c;
+	if (in)
+		c->graph->refs++;
 	c->next = be->conds;
 	be->conds = c;
 	pthread_mutex_unlock(&be->lock);
@@ -109,4 +143,10 @@ int soft_cond_destroy(struct be *be, struct be_cond *c)
 	soft_cond_put(c);
 	pthread_mutex_unlock(&be->lock);
 	return atomic_load(&be->sticky);
+}
+
+void soft_cond_saved(struct be *be, struct be_cond *c, struct be_wanted *as)
+{
+	(void)be;
+	*as = (struct be_wanted){.addr = c->handle, .size = atomic_load(&c->value)};
 }

@@ -361,7 +361,9 @@ struct be {
 	struct be_module *modules;
 	unsigned int branches; /* of graphs, beyond the first of each */
 	struct be_cond *conds;
-	uint64_t handles; /* the last handle given to a conditional */
+	uint64_t handles;		/* the last handle given to a conditional */
+	const struct be_wanted *wanted; /* the next handle, and its value; NULL: any handle */
+	size_t wanted_count;
 
 	unsigned int timeout; /* seconds that a kernel may run; 0: no limit */
 	bool watched;

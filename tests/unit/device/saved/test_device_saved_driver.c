@@ -243,12 +243,195 @@ static void links_made_again(void **state)
 	mir_destroy(mirror);
 }
 
+/* ---- conditional nodes ---- */
+
+#define COND(id, in, ...) \
+	CMD(COND_CREATE, cond_create, .cond = (id), .graph = (in), .handle = 0, __VA_ARGS__)
+#define COND_END(id) CMD(COND_DESTROY, cond_destroy, .cond = (id))
+
+static uint64_t make_cond(struct qCUcmd c)
+{
+	assert_int_equal(ask_with(&c, NULL, NULL, 0), 0);
+	return c.cond_create.handle;
+}
+
+/* Graph 5: if the value of handle 3 is not 0, four bytes of the memory become 9s. */
+static int make_conditional_graph(void)
+{
+	struct {
+		struct qcu_graph_node cond_head;
+		struct qcu_graph_cond cond;
+		struct qcu_graph_node body_head;
+		struct qcu_graph_body body;
+		struct qcu_graph_node fill_head;
+		struct qcu_graph_memset fill;
+	} nodes = {
+		{.bytes = sizeof(nodes.cond_head) + sizeof(nodes.cond), .type = QCU_NODE_COND},
+		{.cond = 3, .type = QCU_COND_IF, .size = 1},
+		{.bytes = sizeof(nodes.body_head) + sizeof(nodes.body),
+		 .type = QCU_NODE_BODY,
+		 .index = 1},
+		{0},
+		{.bytes = sizeof(nodes.fill_head) + sizeof(nodes.fill),
+		 .type = QCU_NODE_MEMSET,
+		 .index = 2},
+		{.dst = memory_at, .width = 4, .height = 1, .value = 9, .elem = 1},
+	};
+	struct qCUcmd c =
+		CMD(GRAPH_MAKE, graph_make, .buf = {1, sizeof(nodes)}, .graph = 5, .nodes = 3);
+	const struct qcu_seg seg = {(uintptr_t)&nodes, sizeof(nodes)};
+
+	c.flags = QCU_F_SEGS;
+	return ask_with(&c, NULL, &seg, 1);
+}
+
+/* Does a launch do the body? */
+static bool is_body_done(void)
+{
+	uint32_t word = 0;
+
+	copy(false, memory_at, &word, sizeof(word));
+	assert_int_equal(
+		ask(CMD(GRAPH_LAUNCH, graph_launch, .graph = 5, .event = QCU_GRAPH_NO_EVENT)), 0);
+	word = word_at(memory_at);
+	assert_true(!word || word == 0x09090909);
+	return word;
+}
+
+static void forbidden_conds(void **state)
+{
+	struct archive_entry e[3] = {ENTRY(COND(2, 0)), ENTRY(COND(3, 2)), ENTRY(COND(4, 2))};
+	const struct be_wanted bad[] = {
+		{0, 0, 0, 0}, {7, 1ull << 32, 0, 0}, {1ull << 48, 0, 0, 0}, {UINT64_MAX, 0, 0, 0}};
+	struct be_wanted wanted[3] = {{0}};
+	unsigned int i;
+
+	(void)state;
+	refused_command(COND_END(2), "none of a saved");
+	refused_command(COND(3, 2), "cannot be done again");
+	assert_false(restore_entries(e, 2, NULL, NULL));
+	assert_non_null(strstr(why, "COND_CREATE cannot be done again"));
+	mir_destroy(mirror);
+	e[1].wanted = e[2].wanted = 1;
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		wanted[1] = bad[i];
+		e[1].cmd.cond_create.handle = bad[i].addr;
+		assert_false(restore_entries(e, 2, NULL, wanted));
+		assert_non_null(strstr(why, "cannot be done again"));
+		mir_destroy(mirror);
+	}
+	/* A handle that another one has, and an answer that is not the wanted handle. */
+	wanted[1] = wanted[2] = (struct be_wanted){.addr = 7};
+	e[1].cmd.cond_create.handle = e[2].cmd.cond_create.handle = 7;
+	assert_false(restore_entries(e, 3, NULL, wanted));
+	assert_non_null(strstr(why, "cannot be done again"));
+	mir_destroy(mirror);
+	e[1].cmd.cond_create.handle = 8;
+	assert_false(restore_entries(e, 2, NULL, wanted));
+	assert_non_null(strstr(why, "another answer"));
+	mir_destroy(mirror);
+}
+
+/* A GPU's handles are what CUDA makes them. */
+static void conds_that_cannot_be_saved(void **state)
+{
+	struct be_ops ops = be_soft;
+
+	(void)state;
+	ops.cond_saved = NULL;
+	backend = &ops;
+	make_session();
+	make_cond(COND(2, 0));
+	refused_saving("it has a conditional node, whose handle CUDA chooses");
+	assert_int_equal(ask(COND_END(2)), 0);
+	save_and_restore();
+	mir_destroy(mirror);
+	backend = &be_soft;
+	make_session();
+	make_cond(COND(2, 0));
+	make_cond(COND(3, 2));
+	assert_int_equal(make_conditional_graph(), 0);
+	assert_int_equal(ask(COND_END(2)), 0);
+	refused_saving("it has a conditional node that needs something which has ended");
+	make_cond(COND(2, 0));
+	refused_saving("it has a conditional node that needs something which has ended");
+	assert_int_equal(ask(COND_END(3)), 0);
+	refused_saving("it has an executable graph that needs something which has ended");
+	assert_int_equal(ask(CMD(GRAPH_DESTROY, graph_destroy, .graph = 5)), 0);
+	save_and_restore();
+	mir_destroy(mirror);
+}
+
+/* Handles are what they were, and new ones are others. */
+static void conds_made_again(void **state)
+{
+	uint64_t handle[4];
+	unsigned int round;
+
+	(void)state;
+	make_session();
+	make_cond(COND(2, 0));
+	make_cond(COND(6, 2));
+	handle[0] = make_cond(COND(3, 2, .value = 1, .flags = QCU_COND_DEFAULT));
+	handle[1] = make_cond(COND(4, 3, .type = QCU_COND_IF, .size = 1));
+	assert_int_equal(ask(COND_END(6)), 0);
+	assert_int_equal(make_conditional_graph(), QCU_ERR_Success);
+	for (round = 0; round < 3; round++) {
+		assert_true(is_body_done());
+		save_and_restore();
+		assert_int_equal(make_conditional_graph(), QCU_ERR_InvalidResourceHandle);
+	}
+	handle[2] = make_cond(COND(6, 2));
+	assert_true(handle[2] > handle[1] && handle[1] > handle[0]);
+	handle[3] = make_cond(COND(7, 3, .type = QCU_COND_IF, .size = 1));
+	assert_true(handle[3] > handle[2]);
+	/* The node is there, and has one body. */
+	assert_int_equal(ask(COND(8, 3, .type = QCU_COND_IF, .size = 2)), QCU_ERR_InvalidValue);
+	assert_int_equal(ask(CMD(GRAPH_DESTROY, graph_destroy, .graph = 5)), 0);
+	assert_int_equal(make_conditional_graph(), 0);
+	assert_true(is_body_done());
+	mir_destroy(mirror);
+}
+
+/* Without a default, a value stays what kernels have made of it. */
+static void values_of_conds(void **state)
+{
+	struct archive_entry e[2] = {ENTRY(COND(2, 0)), ENTRY(COND(3, 2))};
+	struct be_wanted wanted[2] = {{0}, {.addr = 7}};
+	struct qCUcmd c;
+	unsigned int round;
+
+	(void)state;
+	e[1].wanted = 1;
+	e[1].cmd.cond_create.handle = 7;
+	for (wanted[1].size = 0; wanted[1].size < 2; wanted[1].size++) {
+		assert_true(restore_entries(e, 2, NULL, wanted));
+		c = CMD(MALLOC, malloc, .size = 4096);
+		assert_int_equal(ask_with(&c, NULL, NULL, 0), 0);
+		memory_at = c.malloc.ptr;
+		assert_int_equal(make_conditional_graph(), 0);
+		for (round = 0; round < 3; round++) {
+			assert_int_equal(is_body_done(), wanted[1].size);
+			save_and_restore();
+		}
+		assert_int_equal(make_cond(COND(4, 2)), 8);
+		mir_destroy(mirror);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(forbidden_greens),	  cmocka_unit_test(greens_that_have_ended),
-		cmocka_unit_test(greens_made_again),	  cmocka_unit_test(forbidden_links),
-		cmocka_unit_test(links_that_have_failed), cmocka_unit_test(links_made_again),
+		cmocka_unit_test(forbidden_greens),
+		cmocka_unit_test(greens_that_have_ended),
+		cmocka_unit_test(greens_made_again),
+		cmocka_unit_test(forbidden_links),
+		cmocka_unit_test(links_that_have_failed),
+		cmocka_unit_test(links_made_again),
+		cmocka_unit_test(forbidden_conds),
+		cmocka_unit_test(conds_that_cannot_be_saved),
+		cmocka_unit_test(conds_made_again),
+		cmocka_unit_test(values_of_conds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
