@@ -126,6 +126,19 @@ static bool check_module(struct saving *s, uint32_t id)
 	return ok;
 }
 
+/* It is placed by the number of its memory, which may mean another one now. */
+static bool is_array_kept(struct saving *s, const struct kept_object *o, const struct handle *h)
+{
+	struct handle *mem;
+
+	if (!h->parent)
+		return is_whole(s, o, "an array");
+	mem = handles_get(&s->m->handles, HANDLE_PHYS, (uint32_t)o->of.id);
+	handles_put(&s->m->handles, mem);
+	return mem == h->parent ||
+	       refuse_saving(s, "it has an array in memory whose number has ended");
+}
+
 static bool is_handle_kept(struct saving *s, enum handle_kind kind, uint32_t id,
 			   const struct handle *h)
 {
@@ -151,6 +164,8 @@ static bool is_handle_kept(struct saving *s, enum handle_kind kind, uint32_t id,
 		why = save_graph_check(s->m, o, h);
 		return !why || refuse_saving(s, "it has %s", why);
 	}
+	if (kind == HANDLE_ARRAY)
+		return is_array_kept(s, o, h);
 	return is_whole(s, o, kind_name(kind));
 }
 

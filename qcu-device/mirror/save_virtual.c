@@ -93,21 +93,10 @@ static const char *check_mapped_memory(const struct mirror *m, const struct sort
 	return NULL;
 }
 
-/* Arrays name the memory in which they lie by its number. */
-static bool has_placed_array(struct mirror *m)
-{
-	const struct kept_object *o;
-
-	TAILQ_FOREACH(o, &m->kept.objects[HANDLE_ARRAY], link)
-	if (o->of.kind == HANDLE_PHYS && o->of.id >= QCU_ID_FIRST)
-		return true;
-	return false;
-}
-
 const char *save_virtual_check(struct mirror *m)
 {
-	const char *why = has_placed_array(m) ? "it has an array in memory that it placed" : NULL;
 	struct sorted_mappings p;
+	const char *why = NULL;
 	struct handle *h;
 	uint32_t id;
 	size_t i;

@@ -359,7 +359,7 @@ static void array_in_released_memory(void **state)
 			 0);
 	assert_int_equal(ask(CMD(PHYS_RELEASE, phys_release, .mem = 2)), 0);
 	assert_false(mir_save(mirror, fd, 1000, why, sizeof(why)));
-	assert_string_equal(why, "it has an array in memory that it placed");
+	assert_string_equal(why, "it has an array in memory whose number has ended");
 	assert_int_equal(ask(CMD(ARRAY_DESTROY, array_destroy, .array = 3)), 0);
 	assert_true(mir_save(mirror, fd, 1000, why, sizeof(why)));
 	mir_destroy(mirror);

@@ -142,16 +142,81 @@ static void nobody_can_read(void **state)
 	allow(4, 1, 0);
 	refused_session("no GPU may read");
 	mir_destroy(mirror);
-	/* An array knows its memory by a number. */
+}
+
+/* One row of numbers. */
+static void place_array(uint32_t mem, uint64_t offset)
+{
+	assert_int_equal(ask(CMD(ARRAY_CREATE, array_create, .array = 3, .width = 8, .height = 1,
+				 .levels = 1, .bits = {32}, .mem = mem, .offset = offset)),
+			 0);
+}
+
+/* An array knows its memory by a number. */
+static void arrays_whose_memory_has_ended(void **state)
+{
+	struct archive_entry e = ENTRY(CMD(ARRAY_CREATE, array_create, .array = 3, .width = 8,
+					   .height = 1, .levels = 1, .bits = {32}, .mem = 2));
+
+	(void)state;
+	refused_entries(&e, 1, NULL, "cannot be done again");
 	start_mirror();
-	reserved_at = reserve(GRAIN);
+	reserved_at = reserve(2 * GRAIN);
 	create(2, GRAIN);
+	place_array(2, 0);
+	refused_session("no GPU may read");
 	map(2, 0, 0);
 	allow(0, 0, BOTH);
-	assert_int_equal(ask(CMD(ARRAY_CREATE, array_create, .array = 3, .width = 8, .height = 4,
-				 .bits = {32}, .levels = 1, .mem = 2)),
-			 0);
-	refused_session("an array in memory that it placed");
+	assert_int_equal(ask(CMD(PHYS_RELEASE, phys_release, .mem = 2)), 0);
+	refused_session("an array in memory whose number has ended");
+	create(2, GRAIN);
+	map(2, 0, 1);
+	allow(1, 0, BOTH);
+	refused_session("an array in memory whose number has ended");
+	assert_int_equal(ask(CMD(ARRAY_DESTROY, array_destroy, .array = 3)), 0);
+	save_and_restore();
+	mir_destroy(mirror);
+}
+
+/* The array and the memory are the same, before and after. */
+static void arrays_placed_again(void **state)
+{
+	uint32_t row[8] = {0}, round;
+	const struct qcu_seg seg = {(uintptr_t)row, sizeof(row)};
+	struct qCUcmd c;
+
+	(void)state;
+	start_mirror();
+	reserved_at = reserve(2 * GRAIN);
+	create(2, 2 * GRAIN);
+	map(2, 0, 1);
+	map(2, GRAIN, 0);
+	allow(0, 0, BOTH);
+	allow(1, 0, BOTH);
+	place_array(2, GRAIN + 4096);
+	write_word(1, 5);
+	for (round = 1; round < 4; round++) {
+		write_word(0, round);
+		save_and_restore();
+		assert_int_equal(read_word(1), 5);
+		c = CMD(ARRAY_READ, array_read, .buf = {1, sizeof(row)}, .array = 3,
+			.width = sizeof(row), .height = 1, .pitch = sizeof(row),
+			.flags = QCU_COPY_SYNC);
+		c.flags = QCU_F_SEGS;
+		assert_int_equal(ask_with(&c, NULL, &seg, 1), 0);
+		assert_int_equal(row[0], round);
+		row[0] = 100 + round;
+		c = CMD(ARRAY_WRITE, array_write, .buf = {1, sizeof(row)}, .array = 3,
+			.width = sizeof(row), .height = 1, .pitch = sizeof(row),
+			.flags = QCU_COPY_SYNC);
+		c.flags = QCU_F_SEGS;
+		assert_int_equal(ask_with(&c, NULL, &seg, 1), 0);
+		assert_int_equal(read_word(0), 100 + round);
+	}
+	/* The memory stays for as long as the array. */
+	assert_int_equal(ask(CMD(PHYS_RELEASE, phys_release, .mem = 2)), 0);
+	assert_int_equal(ask(CMD(ARRAY_DESTROY, array_destroy, .array = 3)), 0);
+	save_and_restore();
 	mir_destroy(mirror);
 }
 
@@ -232,6 +297,8 @@ int main(void)
 		cmocka_unit_test(forbidden_addresses),
 		cmocka_unit_test(nobody_can_read),
 		cmocka_unit_test(mapped_again),
+		cmocka_unit_test(arrays_whose_memory_has_ended),
+		cmocka_unit_test(arrays_placed_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
