@@ -733,19 +733,20 @@ bool window_placed(struct window *w, uint64_t va, uint64_t len, unsigned int *de
 	return placed;
 }
 
-bool window_next_pinned(struct window *w, uint64_t *va, uint64_t *len, bool *placed)
+bool window_next_pinned(struct window *w, uint64_t va, struct window_pinned *p)
 {
 	const struct window_map *wm, *next = NULL;
 
 	pthread_mutex_lock(&w->change);
 	LIST_FOREACH(wm, &w->maps, link)
-		if (wm->pinned && wm->va >= *va && (!next || wm->va < next->va))
+		if (wm->pinned && wm->va >= va && (!next || wm->va < next->va))
 			next = wm;
-	if (next) {
-		*va = next->va;
-		*len = next->len;
-		*placed = next->placed;
-	}
+	if (next)
+		*p = (struct window_pinned){.va = next->va,
+					    .len = next->len,
+					    .bytes = next->usable,
+					    .placed = next->placed,
+					    .device = next->device};
 	pthread_mutex_unlock(&w->change);
 	return next;
 }

@@ -151,11 +151,16 @@ void window_release(struct window *w, struct window_holds *holds);
 
 /* Can kernels use all of the range? */
 bool window_pinned(struct window *w, uint64_t va, uint64_t len, struct window_holds *holds);
-/*
- * The map from *va on with the least address that HOST_REGISTER has made usable; sets *va and *len.
- * False: there is none. *placed: it is device memory.
- */
-bool window_next_pinned(struct window *w, uint64_t *va, uint64_t *len, bool *placed);
+/* A map that HOST_REGISTER has made usable, or device memory. */
+struct window_pinned {
+	uint64_t va, len;
+	uint64_t bytes;	     /* the first bytes of it that kernels may use */
+	bool placed;	     /* device memory */
+	unsigned int device; /* if placed */
+};
+
+/* The one from `va` on with the least address. False: there is none. */
+bool window_next_pinned(struct window *w, uint64_t va, struct window_pinned *p);
 /*
  * Returns how many bytes, from `va` on, a backend can take in one call: up to the end of the
  * registration in which `va` lies, or all of them if it lies in none.

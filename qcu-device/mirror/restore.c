@@ -110,7 +110,7 @@ static bool is_allowed(const struct archive_entry *e)
 	if (does == KEPT_LIBRARY)
 		return e->cmd.op == QCU_OP_LIB_ASK && is_allowed_call(&e->cmd.lib_ask);
 	return does == KEPT_MAKES || does == KEPT_SETS || is_content(e->cmd.op) ||
-	       is_virtual(e->cmd.op);
+	       is_virtual(e->cmd.op) || e->cmd.op == QCU_OP_MANAGED;
 }
 
 /* Makes a request of the entry. mir_submit() checks it. */

@@ -231,9 +231,7 @@ static bool is_memory_kept(struct saving *s)
 static bool is_possible(struct saving *s)
 {
 	struct mirror *m = s->m;
-	uint64_t va, len;
 	const char *why;
-	bool placed;
 
 	if (m->kept.lost)
 		return refuse_saving(s, "there was no memory for what would have to be saved");
@@ -246,9 +244,6 @@ static bool is_possible(struct saving *s)
 		s->passes = true;
 		return refuse_saving(s, "a result has not been read yet");
 	}
-	for (va = 0; window_next_pinned(&m->window, &va, &len, &placed); va += len)
-		if (placed)
-			return refuse_saving(s, "it has managed memory that moves");
 	return are_handles_kept(s) && are_calls_kept(s) && is_memory_kept(s) &&
 	       are_objects_kept(s, KEPT_TEXTURE, "a texture") &&
 	       are_objects_kept(s, KEPT_SURFACE, "a surface");
@@ -404,17 +399,29 @@ static bool write_records(struct saving *s, unsigned int kinds)
 	return ok;
 }
 
-static bool write_pinned(struct saving *s)
+/* Guest memory that is registered, or managed memory that moves. */
+static bool write_pinned_map(struct saving *s, const struct window_pinned *p)
 {
 	struct qCUcmd cmd = {.op = QCU_OP_HOST_REGISTER, .flags = QCU_F_WINDOW};
-	uint64_t va, len;
-	bool placed, ok = true;
 
-	for (va = 0; ok && window_next_pinned(&s->m->window, &va, &len, &placed); va += len) {
-		cmd.host_register.buf = (struct qcu_buf){va, len};
-		cmd.host_register.device = va;
-		ok = write_command(s, &cmd, NULL, 0, NULL, 0);
+	if (p->placed) {
+		cmd = (struct qCUcmd){.op = QCU_OP_MANAGED, .device = (uint8_t)p->device};
+		cmd.managed = (struct qcu_managed){p->va, p->len, p->bytes};
+	} else {
+		cmd.host_register.buf = (struct qcu_buf){p->va, p->len};
+		cmd.host_register.device = p->va;
 	}
+	return write_command(s, &cmd, NULL, 0, NULL, 0);
+}
+
+static bool write_pinned(struct saving *s)
+{
+	struct window_pinned p;
+	uint64_t va;
+	bool ok = true;
+
+	for (va = 0; ok && window_next_pinned(&s->m->window, va, &p); va = p.va + p.len)
+		ok = write_pinned_map(s, &p);
 	return ok;
 }
 
@@ -612,11 +619,26 @@ static bool write_of_handles(struct saving *s, enum handle_kind kind)
 	return ok;
 }
 
+/* The guest's driver knows which parts of it are on the GPU. */
+static bool write_managed(struct saving *s)
+{
+	struct window_pinned p;
+	struct be_wanted memory;
+	uint64_t va;
+	bool ok = true;
+
+	for (va = 0; ok && window_next_pinned(&s->m->window, va, &p); va = p.va + p.len) {
+		memory = (struct be_wanted){.addr = p.va, .size = p.bytes, .dev = p.device};
+		ok = !p.placed || write_memory(s, &memory, false);
+	}
+	return ok;
+}
+
 static bool write_contents(struct saving *s)
 {
 	const struct kept_object *o;
 	struct be_wanted p;
-	bool ok = write_of_handles(s, HANDLE_MODULE);
+	bool ok = write_of_handles(s, HANDLE_MODULE) && write_managed(s);
 
 	TAILQ_FOREACH(o, &s->m->kept.objects[KEPT_MEMORY], link)
 	{

@@ -21,8 +21,9 @@ struct fake fake; /* for test_device_mirror.h */
 static uint64_t memory_at, variable_at, pooled_at, texture_at;
 static char *page; /* of the program; what is registered */
 static char why[256];
-static bool movable;		    /* does the mirror's memory leave? */
-static unsigned int processors = 1; /* of the software GPU */
+static bool movable;			    /* does the mirror's memory leave? */
+static unsigned int processors = 1;	    /* of the software GPU */
+static const struct guestmem *guest_memory; /* NULL: guest and mirror are one process */
 static const struct be_ops *backend = &be_soft;
 
 static const char ptx[] = ".version 8.3\n.target sm_75\n.address_size 64\n"
@@ -50,6 +51,7 @@ static inline void start_mirror(void)
 	cfg.options.threads = processors;
 	cfg.options.vram = 64 << 20;
 	cfg.options.movable = movable;
+	cfg.mem = guest_memory;
 	assert_int_equal(mir_create(&mirror, &cfg), 0);
 }
 
