@@ -4,11 +4,11 @@
  * pageable memory and prints "ready". It waits for a line or the end of stdin, checks that all
  * memory is unchanged, and returns 0.
  *
- * With "busy" it copies and computes without a pause instead of waiting. With "kernel" a kernel runs as
- * long as it waits. With "calls" it is in host functions nearly all of the time. With "wait" it waits
- * for a stream that never goes on. With "poll" it queries such a stream again and again. A CUDA
- * error ends it with the error's number as exit code (255 if the number does not fit into an
- * exit code).
+ * With "busy" it copies and computes without a pause instead of waiting, with "managed" in managed
+ * memory that moves between the GPU and the host. With "kernel" a kernel runs as long as it waits.
+ * With "calls" it is in host functions nearly all of the time. With "wait" it waits for a stream
+ * that never goes on. With "poll" it queries such a stream again and again. A CUDA error ends it
+ * with the error's number as exit code (255 if the number does not fit into an exit code).
  */
 #include <poll.h>
 #include <unistd.h>
@@ -106,6 +106,33 @@ static int hold_a_kernel(void)
 	return 0;
 }
 
+/* Returns the exit code. */
+static int hold_managed(void)
+{
+	const size_t bytes = 16 * N; /* enough that it moves */
+	uint32_t *words, rounds = 0;
+
+	TRY(cudaMallocManaged(&words, bytes));
+	fill_words(words, bytes, 3);
+	printf("ready %d\n", (int)getpid());
+	fflush(stdout);
+	while (!told_to_stop(0)) {
+		increment<<<8, 128>>>(words, 1024);
+		TRY(cudaDeviceSynchronize());
+		rounds++;
+		REQUIRE(words[1023] == scramble(1023, 3) + rounds, "round %u", rounds);
+		words[2048] = rounds;
+	}
+	increment<<<8, 128>>>(words, 1024);
+	TRY(cudaDeviceSynchronize());
+	for (uint32_t i = 0; i < bytes / 4; i++)
+		REQUIRE(words[i] ==
+				(i == 2048 ? rounds : scramble(i, 3) + (i < 1024 ? rounds + 1 : 0)),
+			"managed word %u", i);
+	TRY(cudaFree(words));
+	return verified("all managed memory as it was after %u rounds", rounds);
+}
+
 int main(int argc, char **argv)
 {
 	bool busy = argc > 1 && !strcmp(argv[1], "busy"), kernel = argc > 1 && !strcmp(argv[1], "kernel");
@@ -121,6 +148,8 @@ int main(int argc, char **argv)
 		return hold_a_kernel();
 	if (argc > 1 && !strcmp(argv[1], "calls"))
 		return hold_calls();
+	if (argc > 1 && !strcmp(argv[1], "managed"))
+		return hold_managed();
 	if (argc > 1 && !busy)
 		never_done(!strcmp(argv[1], "poll"));
 	printf("ready %d\n", (int)getpid());

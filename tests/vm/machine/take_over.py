@@ -145,9 +145,9 @@ def without_programs(vm):
 
 
 def under_programs(vm):
-    """Eight programs; a ninth begins and ends all the time."""
+    """Eight programs, two of them with managed memory; a ninth begins and ends all the time."""
     for n in range(8):
-        hold(vm, n, "busy" if n % 2 else "")
+        hold(vm, n, ("", "busy", "managed", "busy")[n % 4])
     vm.does("rm -f /tmp/end; (while [ ! -e /tmp/end ]; do vector_add >/tmp/log2 2>&1 || exit; done) & eval often=$!")
     for _ in range(ROUNDS):
         vm.device.succeed()
