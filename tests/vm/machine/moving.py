@@ -382,14 +382,15 @@ def migrate_now(vm, target):
 
 
 def saved_under_a_program(vm):
-    """A program that does nothing at the moment goes on where the VM does."""
-    vm.does("hold")
-    snapshot_now(vm, "x")
-    load(vm, "x")
-    vm.does("release && vector_add")
-    # What it has was saved, too.
-    load(vm, "x")
-    vm.does("release && vector_add")
+    """A program that does nothing at the moment, and one with managed memory, go on where the VM does."""
+    for how in ("", "managed"):
+        vm.does(f"hold {how}")
+        snapshot_now(vm, "x")
+        load(vm, "x")
+        vm.does("release && vector_add")
+        # What it has was saved, too.
+        load(vm, "x")
+        vm.does("release && vector_add")
 
 
 def saved_between_host_functions(vm):
@@ -692,10 +693,10 @@ def move(vm):
 
 
 def move_stopped(vm):
-    """A VM that was stopped before it moves is stopped there, too."""
+    """A VM that was stopped before it moves is stopped there, too. Managed memory moves with it."""
     target = VM("still", incoming=True)
     target.listen()
-    vm.does("hold")
+    vm.does("hold managed")
     vm.fast()
     vm.qmp("stop")
     vm.migrate_to(target)
