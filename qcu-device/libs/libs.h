@@ -246,9 +246,11 @@ bool lib_moved(const struct be_ops *ops, struct lib_object *o, enum lib_keeps wh
 	       uint64_t number);
 /* For save.c: NULL, or the library of an object that CREATE does not make again as it is. */
 const char *lib_unsaved(const struct handle *h);
-/* For save_graph.c: NULL, or what keeps a call in a graph from being made again in another mirror.
+/*
+ * For save_graph.c: NULL, or what keeps a call in a graph from being made again in another mirror.
+ * made: the number of the command that made the graph, among those that are kept.
  */
-const char *lib_call_unsaved(struct mirror *m, const struct graph_call *call);
+const char *lib_call_unsaved(struct mirror *m, const struct graph_call *call, uint64_t made);
 /* For mirror.c: a call in a graph, as graph_call of struct mirror. */
 int lib_graph_call(void *graph_call, void *stream);
 

@@ -171,9 +171,23 @@ static bool has_ended(struct mirror *m, const struct handle *h)
 	return now != h;
 }
 
-/* All settings of an object come with the call. What else it is, only that of a bare kind is not.
+/* What it is now, it was when the command with this number came. */
+static bool is_unchanged_since(struct mirror *m, const struct handle *h, uint64_t number)
+{
+	const struct kept_name name = {.kind = HANDLE_LIBRARY, .id = h->library->number};
+	const struct kept_object *o = kept_find(&m->kept, &name);
+	const struct kept_step *r = o ? STAILQ_FIRST(&o->records) : NULL;
+
+	while (r && r->number < number)
+		r = STAILQ_NEXT(r, link);
+	return o && !r;
+}
+
+/*
+ * All settings of an object come with the call. What else is set in one that is not of a bare kind
+ * was in it when the library was called, and must still be.
  */
-const char *lib_call_unsaved(struct mirror *m, const struct graph_call *call)
+const char *lib_call_unsaved(struct mirror *m, const struct graph_call *call, uint64_t made)
 {
 	const struct handle *const of[] = {call->object, call->second};
 	struct window *w = &m->window;
@@ -184,8 +198,9 @@ const char *lib_call_unsaved(struct mirror *m, const struct graph_call *call)
 			continue;
 		if (has_ended(m, of[i]))
 			return "an executable graph with calls of a library whose object has ended";
-		if (!of[i]->library->lib->kinds[of[i]->library->kind].bare)
-			return "an executable graph with calls of a plan or a generator";
+		if (!of[i]->library->lib->kinds[of[i]->library->kind].bare &&
+		    !is_unchanged_since(m, of[i], made))
+			return "an executable graph with calls of a plan that was changed later";
 	}
 	for (i = 0; i < call->memory_count; i++) {
 		const uint64_t at = call->memory[i];

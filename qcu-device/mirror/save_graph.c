@@ -132,14 +132,14 @@ static const char *check_node(struct mirror *m, const struct part *p)
 	return there ? NULL : "an executable graph that needs something which has ended";
 }
 
-static const char *check_calls(struct mirror *m, const struct handle *h)
+static const char *check_calls(struct mirror *m, const struct handle *h, uint64_t made)
 {
 	const struct graph_call *call;
 	const char *why = NULL;
 	uint32_t i;
 
 	for (i = 0; !why && (call = mir_graph_call(h, &i)); i++)
-		why = lib_call_unsaved(m, call);
+		why = lib_call_unsaved(m, call, made);
 	return why;
 }
 
@@ -152,7 +152,7 @@ const char *save_graph_check(struct mirror *m, const struct kept_object *o, cons
 	for (i = 0; all && i < count && !why; i++)
 		why = check_node(m, &all[i]);
 	if (!why)
-		why = check_calls(m, h);
+		why = check_calls(m, h, kept_made(o));
 	if (!why && !mir_graph_memory(m, h))
 		why = "an executable graph whose memory has been freed";
 	free(all);

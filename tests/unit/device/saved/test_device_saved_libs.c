@@ -336,6 +336,11 @@ static int make_graph_of(const struct lib_library *lib, const char *name, const 
 	return ask_with(&c, NULL, &seg, 1);
 }
 
+/* The plan's, of 8 complex numbers. */
+#define TRANSFORM                   \
+	&lib_cufft, "cufftExecC2C", \
+		WORDS(OBJECT(PLAN), memory_at + 8192, memory_at + 12288, (uint64_t)-1)
+
 /* y += 2 * x, each one number; y is memory of its own. */
 static uint64_t x_at, y_at;
 #define SUM                            \
@@ -390,11 +395,16 @@ static void calls_that_are_not_whole(void **state)
 	assert_int_equal(ask(CMD(FREE, free, .ptr = y_at)), 0);
 	refused_as("it has an executable graph whose memory has been freed");
 	if (make_plan_and_generator()) {
-		assert_int_equal(make_graph_of(&lib_cufft, "cufftExecC2C",
-					       WORDS(OBJECT(PLAN), memory_at + 8192,
-						     memory_at + 12288, (uint64_t)-1)),
-				 0);
-		refused_as("it has an executable graph with calls of a plan or a generator");
+		assert_int_equal(make_graph_of(TRANSFORM), 0);
+		assert_int_equal(POST(cufft, cufftSetWorkArea, OBJECT(PLAN), memory_at + 512), 0);
+		refused_as(
+			"it has an executable graph with calls of a plan that was changed later");
+		assert_true(make_plan_and_generator());
+		assert_int_equal(make_graph_of(TRANSFORM), 0);
+		assert_int_equal(ask_lib(&lib_cufft, QCU_LIB_DESTROY, WORDS(PLAN), 0), 0);
+		assert_true(make_object(&lib_cufft, PLAN, QCU_LIB_CUFFT_PLAN, 0));
+		refused_as("it has an executable graph with calls of a library whose object has "
+			   "ended");
 	}
 	e.cmd = describe(SUM);
 	e.len = graph.node.bytes;
@@ -418,6 +428,28 @@ static void calls_are_made_again(void **state)
 	assert_int_equal(ask(CMD(GRAPH_DESTROY, graph_destroy, .graph = GRAPH)), 0);
 	save_and_restore();
 	assert_true(sum() == 19);
+	mir_destroy(mirror);
+}
+
+/* So it does with a plan that is as it was when the graph was made. */
+static void plans_are_used_again(void **state)
+{
+	float in[16] = {0}, out[16];
+	uint32_t round;
+
+	(void)state;
+	if (!make_plan_and_generator())
+		skip();
+	assert_int_equal(make_graph_of(TRANSFORM), 0);
+	for (round = 1; round < 4; round++) {
+		in[0] = (float)round;
+		copy(false, memory_at + 8192, in, sizeof(in));
+		/* This backend makes the call as the graph is made. */
+		save_and_restore();
+		assert_int_equal(ask(CMD(STREAM_SYNC, stream_sync)), 0);
+		copy(true, memory_at + 12288, out, sizeof(out));
+		assert_true(out[0] == (float)round && out[14] == (float)round && !out[15]);
+	}
 	mir_destroy(mirror);
 }
 
@@ -447,6 +479,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(calls_that_are_not_whole, begin_capturing,
 						end_capturing),
 		cmocka_unit_test_setup_teardown(calls_are_made_again, begin_capturing,
+						end_capturing),
+		cmocka_unit_test_setup_teardown(plans_are_used_again, begin_capturing,
 						end_capturing),
 	};
 
