@@ -142,24 +142,27 @@ uint64_t qcul_result(uint32_t what, void *to, size_t room, bool forget)
 	return qcul_send(&cmd, 1) ? 0 : cmd.result_read.bytes;
 }
 
-void qcul_compiling_read(const struct qcul_compiling *c)
+void qcul_compiling_read(const struct qcul_compiling *c, bool all)
 {
 	static const uint32_t what[] = {
 		[QCUL_LOG_INFO] = QCU_RESULT_INFO,
 		[QCUL_LOG_ERROR] = QCU_RESULT_ERROR,
 	};
-	unsigned int i;
+	unsigned int last = 0, i;
 
 	if (c->ms) {
 		float ms = (float)(clock_us() - c->began) / 1e3f;
 
 		memcpy(c->ms, &ms, sizeof(ms));
 	}
+	for (i = 0; i < QCUL_LOGS; i++)
+		if (c->log[i] && c->room[i])
+			last = i;
 	for (i = 0; i < QCUL_LOGS; i++) {
 		uint64_t n = 0;
 
 		if (c->log[i] && c->room[i]) {
-			n = qcul_result(what[i], c->log[i], c->room[i] - 1, false);
+			n = qcul_result(what[i], c->log[i], c->room[i] - 1, all && i == last);
 			n = n < c->room[i] - 1 ? n : c->room[i] - 1;
 			c->log[i][n] = '\0';
 		}

@@ -20,8 +20,11 @@ struct qcul_compiling {
 /* Options of the driver API, of which those of the runtime API are a part. */
 cudaError_t qcul_compiling_options(const void *options, void **values, unsigned int count,
 				   struct qcul_compiling *c);
-/* Called after the command: fetches what the compiler has said, and fills in the values. */
-void qcul_compiling_read(const struct qcul_compiling *c);
+/*
+ * Called after the command: fetches what the compiler has said, and fills in the values. all: the
+ * command has left nothing else to fetch, so the mirror may forget it.
+ */
+void qcul_compiling_read(const struct qcul_compiling *c, bool all);
 /* Fetches a result of the thread's last command. Returns its length; 0: there is none. */
 uint64_t qcul_result(uint32_t what, void *to, size_t room, bool forget);
 

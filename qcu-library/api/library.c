@@ -167,7 +167,7 @@ static cudaError_t load_library_image(cudaLibrary_t *library, const void *image,
 		return cudaErrorMemoryAllocation;
 	}
 	err = qcul_module_load(lib->module);
-	qcul_compiling_read(c);
+	qcul_compiling_read(c, true);
 	if (err) {
 		qcul_module_unload(lib->module);
 		free(lib);

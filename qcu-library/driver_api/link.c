@@ -87,7 +87,7 @@ static cudaError_t send_image(struct CUlinkState_st *l, uint32_t type, const voi
 	cmd.link_add.type = type;
 	cmd.link_add.jit = *jit;
 	err = qcul_send(&cmd, 1);
-	qcul_compiling_read(&l->c);
+	qcul_compiling_read(&l->c, true);
 	return err;
 }
 
@@ -219,7 +219,7 @@ static cudaError_t complete(CUlinkState state, void **image, size_t *bytes)
 		return err;
 	cmd.link_complete.link = l->id;
 	err = qcul_send(&cmd, 1);
-	qcul_compiling_read(&l->c);
+	qcul_compiling_read(&l->c, err != cudaSuccess);
 	if (err)
 		return err;
 	free(l->image);
