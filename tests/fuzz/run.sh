@@ -34,7 +34,8 @@ cp "$build"/seeds/ptx/*.ptx "$build/seeds/fatbin"
 # And the messages of libraries, as the shims make them.
 "$record" "$build/seeds/mirror"
 # And sessions of test programs that were saved. Long ones are mostly contents.
-for name in array_copies async_copies driver_modules driver_streams host_functions host_register long_work memory_pools \
+for name in array_copies async_copies driver_green driver_link driver_modules driver_streams graph_conditional \
+	host_functions host_register long_work memory_pools \
 	mipmap printf_formats queries stream_attributes surface_write symbols texture_2d; do
 	LD_LIBRARY_PATH=$programs/../../loopback QCU_LOOPBACK_SAVE=7:5 QCU_LOOPBACK_ARCHIVES=$build/seeds/saved \
 		"$programs/$name" >/dev/null 2>&1 </dev/null || true
