@@ -141,30 +141,54 @@ static bool put_into_memory(struct store *s, struct store_entry *b)
 	return b->p;
 }
 
+/* The backend is closed, or about to be: nothing is registered any more. */
+static void leave_memory(struct store *s, struct store_entry *b)
+{
+	munmap(b->p, b->bytes);
+	give_charge_back(s, STORE_MEMORY, b->bytes);
+}
+
 /* The block gets a number there. It is not written yet. */
-static bool put_into_file(struct store *s, uint64_t bytes, uint64_t *number)
+static bool put_into_file(struct store *s, struct store_entry *b)
 {
 	bool ok;
 
-	if (s->file.fd < 0 || !charge_owner(s, STORE_FILE, bytes))
+	if (s->file.fd < 0 || !charge_owner(s, STORE_FILE, b->bytes))
 		return false;
 	pthread_mutex_lock(&s->lock);
-	ok = store_file_take(&s->file, number);
+	ok = store_file_take(&s->file, &b->number);
 	pthread_mutex_unlock(&s->lock);
 	if (!ok)
-		give_charge_back(s, STORE_FILE, bytes);
+		give_charge_back(s, STORE_FILE, b->bytes);
 	return ok;
 }
 
-static void leave_file(struct store *s, uint64_t number, uint64_t bytes)
+static void leave_file(struct store *s, struct store_entry *b)
 {
 	/* At the end the whole file goes. */
 	if (!s->ended)
-		store_file_drop(&s->file, number, bytes);
+		store_file_drop(&s->file, b->number, b->bytes);
 	pthread_mutex_lock(&s->lock);
-	store_file_give(&s->file, number);
+	store_file_give(&s->file, b->number);
 	pthread_mutex_unlock(&s->lock);
-	give_charge_back(s, STORE_FILE, bytes);
+	give_charge_back(s, STORE_FILE, b->bytes);
+}
+
+/* In the order in which they are used. put: false if there is no room. */
+static const struct {
+	bool (*put)(struct store *s, struct store_entry *b);
+	void (*leave)(struct store *s, struct store_entry *b);
+} media[STORE_MEDIA] = {
+	[STORE_MEMORY] = {put_into_memory, leave_memory},
+	[STORE_FILE] = {put_into_file, leave_file},
+};
+
+static bool put_somewhere(struct store *s, struct store_entry *b)
+{
+	for (b->medium = 0; b->medium < STORE_MEDIA; b->medium++)
+		if (media[b->medium].put(s, b))
+			return true;
+	return false;
 }
 
 /* Blocks have the size that is asked for: what a store has is what lies in it. */
@@ -184,12 +208,12 @@ static void *take_block(void *ctx, uint64_t bytes)
 		if (!b)
 			return NULL;
 		b->bytes = bytes;
-		if (!put_into_memory(s, b) && !put_into_file(s, bytes, &b->number)) {
+		if (!put_somewhere(s, b)) {
 			free(b);
 			return NULL;
 		}
 	}
-	if (b->p) {
+	if (b->medium == STORE_MEMORY) {
 		pthread_mutex_lock(&s->lock);
 		append_used(s, b);
 		pthread_mutex_unlock(&s->lock);
@@ -210,20 +234,16 @@ static void give_block(void *ctx, void *block, uint64_t bytes)
 		pthread_mutex_unlock(&s->lock);
 		return;
 	}
-	if (b->p)
+	keep = b->medium == STORE_MEMORY;
+	if (keep)
 		remove_used(s, b);
-	keep = b->p && !s->ended;
+	keep = keep && !s->ended;
 	if (keep)
 		keep_memory(s, b);
 	pthread_mutex_unlock(&s->lock);
 	if (keep)
 		return;
-	if (b->p) {
-		munmap(b->p, b->bytes);
-		give_charge_back(s, STORE_MEMORY, b->bytes);
-	} else {
-		leave_file(s, b->number, b->bytes);
-	}
+	media[b->medium].leave(s, b);
 	free(b);
 }
 
@@ -260,14 +280,13 @@ static void *block_at(void *ctx, void *block, bool read, bool *soon)
 	return s->window;
 }
 
-static bool write_block(struct store *s, const void *p, uint64_t bytes, uint64_t number,
-			uint64_t *sum)
+static bool write_block(struct store *s, struct store_entry *b, const void *p)
 {
-	if (!store_file_write(&s->file, number, p, bytes, sum)) {
+	if (!store_file_write(&s->file, b->number, p, b->bytes, &b->sum)) {
 		complain("the file of --swap-file cannot be written: %s", strerror(errno));
 		return false;
 	}
-	s->owner.moved(s->owner.ctx, true, bytes);
+	s->owner.moved(s->owner.ctx, true, b->bytes);
 	return true;
 }
 
@@ -276,13 +295,23 @@ static bool keep_block(void *ctx, void *block)
 	struct store *s = ctx;
 	struct store_entry *b = block;
 
-	return b->p || write_block(s, s->window, b->bytes, b->number, &b->sum);
+	return b->p || write_block(s, b, s->window);
+}
+
+/* Until it has been written, the block is in memory, and has a number in the file as well. */
+static bool copy_to_file(struct store *s, struct store_entry *b)
+{
+	if (!put_into_file(s, b))
+		return false;
+	if (write_block(s, b, b->p))
+		return true;
+	leave_file(s, b);
+	return false;
 }
 
 bool store_demote(struct store *s)
 {
 	struct store_entry *memory = calloc(1, sizeof(*memory)), *b;
-	uint64_t number, sum;
 	bool done, given;
 
 	if (!memory)
@@ -296,11 +325,7 @@ bool store_demote(struct store *s)
 		free(memory);
 		return false;
 	}
-	done = put_into_file(s, b->bytes, &number);
-	if (done && !write_block(s, b->p, b->bytes, number, &sum)) {
-		leave_file(s, number, b->bytes);
-		done = false;
-	}
+	done = copy_to_file(s, b);
 	pthread_mutex_lock(&s->lock);
 	b->moving = false;
 	given = b->given;
@@ -309,10 +334,10 @@ bool store_demote(struct store *s)
 		remove_used(s, b);
 		memory->p = b->p;
 		memory->bytes = b->bytes;
+		memory->medium = STORE_MEMORY;
 		keep_memory(s, memory);
 		b->p = NULL;
-		b->number = number;
-		b->sum = sum;
+		b->medium = STORE_FILE;
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (!done)

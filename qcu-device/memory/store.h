@@ -24,17 +24,19 @@
 #define STORE_CLASSES 15u     /* and those of a class at most twice as large as of the one before */
 _Static_assert(STORE_LEAST << (STORE_CLASSES - 1) == BE_PIECE, "the largest block");
 
-enum store_medium { STORE_MEMORY, STORE_FILE };
+/* In the order in which they are used. */
+enum store_medium { STORE_MEMORY, STORE_FILE, STORE_MEDIA };
 
 struct store_entry {
 	struct store_entry *next, **at; /* in a list of those in memory */
 	uint64_t bytes;
-	void *p;	    /* its memory; NULL: it lies in the file */
-	uint64_t number;    /* in the file */
-	uint64_t sum;	    /* of its bytes there */
-	unsigned int looks; /* how often store_trim() has seen it unused */
-	bool moving;	    /* store_demote() writes it to the file */
-	bool given;	    /* back, while it moved */
+	enum store_medium medium; /* where it lies */
+	void *p;		  /* its memory; NULL: it lies in the file */
+	uint64_t number;	  /* in the file */
+	uint64_t sum;		  /* of its bytes there */
+	unsigned int looks;	  /* how often store_trim() has seen it unused */
+	bool moving;		  /* store_demote() writes it to the file */
+	bool given;		  /* back, while it moved */
 };
 
 /* What the store asks its owner for, and tells it. */
