@@ -94,6 +94,11 @@ struct be_options {
 	void (*busy)(void *ctx, unsigned int dev, enum be_busy kind, bool begins);
 	/* Device memory can leave and come back (mem_leave). */
 	bool movable;
+	/*
+	 * There is one device more, of which only so many bytes of memory are used, for the store
+	 * (store_take). It is the last one, and device_count leaves it out. 0: there is none.
+	 */
+	uint64_t store;
 	/* Find out where a kernel fails also if that costs time or memory (fault_read). */
 	bool fault_place;
 	/*
@@ -109,14 +114,14 @@ struct be_options {
 /*
  * Where device memory lies that has left: in blocks, for which a backend asks one by one, of at
  * most BE_PIECE bytes each. All functions are called while a function of the backend runs. take may
- * register and unregister host memory, and at may register some; otherwise they do not call the
- * backend.
+ * register and unregister host memory, and at may register some; take may call store_take, and give
+ * store_give. Otherwise they do not call the backend.
  *
  * - take returns NULL if the store is full.
  * - at returns where the block's bytes are copied to, or from (read): host memory that is
- *   registered, so that copy engines use it in place. *soon: other blocks have this memory, too.
- *   Then the copy is made before the next call of at, and of a block that was copied to, keep is
- *   called. NULL: the bytes cannot be had, now or ever.
+ *   registered, so that copy engines use it in place, or memory of store_take. *soon: other blocks
+ *   have this memory, too. Then the copy is made before the next call of at, and of a block that
+ *   was copied to, keep is called. NULL: the bytes cannot be had, now or ever.
  * - keep returns whether the block has its bytes now. If not, it is of no use but to be given back.
  *
  * A store without at has blocks that are such memory themselves.

@@ -87,6 +87,14 @@ BE_OP_OF(int, mem_return, struct be *be, unsigned int dev, uint64_t *back)
 BE_OP_OF(uint64_t, mem_movable, struct be *be, unsigned int dev)
 BE_OP_OF(uint64_t, mem_away, struct be *be, unsigned int dev)
 /*
+ * Memory of the device that is only for the store (options.store). The device whose memory leaves
+ * can copy to it and from it. No program is told its address, and mem_valid does not know it.
+ * store_take returns NULL if there is no such memory. What it returns is zero, or has what this
+ * process had there before.
+ */
+BE_OP_OF(void *, store_take, struct be *be, uint64_t bytes)
+BE_OP_OF(void, store_give, struct be *be, void *p, uint64_t bytes)
+/*
  * Stream-ordered memory. Work put into the stream after pool_alloc may use the memory; so
  * may work put there before pool_free. mem_free accepts such memory, too. A destroyed pool
  * stays until the last of its memory is freed. Default pools always exist.

@@ -97,6 +97,8 @@ void soft_close(struct be *be)
 	soft_modules_fini(be);
 	for (i = 0; i < be->gpus; i++)
 		close_device(&be->dev[i]);
+	/* The others have given back what they had there. */
+	soft_mem_fini(&be->store);
 	soft_print_fini(&be->print);
 	soft_images_fini(&be->images);
 	soft_print_fini(&be->complaints);
@@ -170,6 +172,11 @@ int soft_open(struct be **out, const struct be_options *opt)
 				 (unsigned long long)(vram >> 20));
 			goto no_memory;
 		}
+	}
+	if (opt->store && !soft_mem_init(&be->store, be, be->gpus,
+					 opt->store < SOFT_VRAM_MAX ? opt->store : SOFT_VRAM_MAX)) {
+		soft_say("no room for the device of the store");
+		goto no_memory;
 	}
 	if (!soft_watchdog_start(be))
 		goto no_memory;

@@ -67,6 +67,8 @@ int cu_open(struct be **out, const struct be_options *opt)
 	if (ret)
 		goto err_free;
 	be->devices = (unsigned int)count < CU_DEVICES ? (unsigned int)count : CU_DEVICES;
+	be->store = opt->store && be->devices;
+	be->devices -= be->store;
 	for (i = 0; i < be->devices; i++)
 		be->legacy[i] = (struct be_stream){.s = cudaStreamLegacy, .dev = i};
 	ret = cu_mem_open(be);

@@ -210,6 +210,7 @@ struct be {
 	PFN_cuGraphAddKernelNode_v12000 graph_add_kernel;
 	PFN_cuGraphExecKernelNodeSetParams_v12000 graph_set_kernel;
 	unsigned int devices;
+	bool store; /* one device more is only for the store: number `devices` */
 	struct be_stream legacy[CU_DEVICES];
 	struct be_pool pool[CU_DEVICES]; /* default pools */
 	atomic_uint life[CU_DEVICES];	 /* counts the resets */

@@ -6,6 +6,9 @@
  * is away fails, and nothing else gets its addresses.
  *
  * The lock is held all the time. It is the caller who keeps everybody else out.
+ *
+ * The store may use memory of one device more. No context is made there: its memory is mapped for
+ * the device whose memory leaves, and that device's copy engines do the work.
  */
 #include "qcu-device/backend/cuda/be_cuda.h"
 
@@ -46,6 +49,14 @@ static bool take_copies(struct cu_plot *b, unsigned int i, const struct be_store
 	return true;
 }
 
+/* With two kinds of stores CUDA finds out by the address which one it is. */
+static enum cudaMemcpyKind copy_kind(const struct be *be, bool out)
+{
+	if (be->store)
+		return cudaMemcpyDefault;
+	return out ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice;
+}
+
 /* *kept: the store has the copy, or will have it. */
 static int queue_copy(struct be *be, const struct cu_plot *b, unsigned int i, unsigned int n,
 		      bool out, cudaStream_t s, bool *kept)
@@ -60,7 +71,7 @@ static int queue_copy(struct be *be, const struct cu_plot *b, unsigned int i, un
 	if (!host)
 		return out ? QCU_ERR_Success : QCU_ERR_OperatingSystem;
 	ret = CU(be, cudaMemcpyAsync, out ? host : device, out ? device : host,
-		 cu_copy_bytes(b, i, n), out ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice, s);
+		 cu_copy_bytes(b, i, n), copy_kind(be, out), s);
 	if (!ret && soon)
 		ret = CU(be, cudaStreamSynchronize, s);
 	if (!ret && soon && out)
@@ -282,4 +293,54 @@ uint64_t cu_mem_movable(struct be *be, unsigned int dev)
 uint64_t cu_mem_away(struct be *be, unsigned int dev)
 {
 	return sum_parts(be, dev, CU_PART_AWAY);
+}
+
+/* Maps it for the thread's device. The mapping keeps the memory when its handle has been released.
+ */
+static int map_for_store(struct be *be, CUdeviceptr at, uint64_t bytes)
+{
+	const CUmemLocation there = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = (int)be->devices};
+	const CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = there};
+	const CUmemAccessDesc access = {
+		.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = (int)cu_current()},
+		.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+	};
+	CUmemGenericAllocationHandle memory;
+	int ret = CU_DRIVER(be, create, &memory, bytes, &prop, 0);
+
+	if (ret)
+		return ret;
+	ret = CU_DRIVER(be, map, at, bytes, 0, memory, 0);
+	(void)CU_DRIVER(be, release, memory);
+	if (ret)
+		return ret;
+	ret = CU_DRIVER(be, access, at, bytes, &access, 1);
+	if (ret)
+		(void)CU_DRIVER(be, unmap, at, bytes);
+	return ret;
+}
+
+void *cu_store_take(struct be *be, uint64_t bytes)
+{
+	CUdeviceptr at = 0;
+	int ret;
+
+	if (!be->store || !be->movable)
+		return NULL;
+	ret = cu_area_take(be, cu_units(bytes), 0, 0, &at);
+	if (ret)
+		return NULL;
+	ret = map_for_store(be, at, cu_units(bytes));
+	if (ret)
+		(void)cu_area_give(be, at, cu_units(bytes));
+	return ret ? NULL : (void *)(uintptr_t)at;
+}
+
+/* What cannot be unmapped keeps its addresses, so nothing else is mapped there. */
+void cu_store_give(struct be *be, void *p, uint64_t bytes)
+{
+	const CUdeviceptr at = (uintptr_t)p;
+
+	if (!CU_DRIVER(be, unmap, at, cu_units(bytes)))
+		(void)cu_area_give(be, at, cu_units(bytes));
 }

@@ -383,6 +383,7 @@ struct be {
 	bool verbose;
 	bool check; /* QCU_SOFT_CHECK */
 	struct soft_device dev[SOFT_GPUS_MAX];
+	struct soft_mem store; /* of the device that is only for the store; size 0: there is none */
 };
 
 /* Is this an address that can be reserved (virtual.c), whether it is now or not? */

@@ -16,14 +16,26 @@
 #define PIECE (2 * MIB)
 #define VRAM  (64 * MIB)
 
+#define DEVICES 2u
+#define LENT	(16 * MIB)
+
 /* The store, and the memory that all VMs share. */
 struct host {
-	uint64_t room, out; /* of the store, and how much of it is taken */
-	uint64_t most, in;  /* what the device has, and how much of it is taken */
+	uint64_t room, out;	 /* of the store, and how much of it is taken */
+	uint64_t most, in;	 /* what the device has, and how much of it is taken */
+	uint64_t lendable, lent; /* the same of the device that is only for the store */
 	uint64_t largest;
 };
 
 static struct be *opened; /* the store registers its memory there */
+
+/* Is it memory of the device that is only for the store? */
+static bool is_lent(const void *p)
+{
+	const struct soft_mem *m = &opened->store;
+
+	return (uintptr_t)p - m->base < m->size;
+}
 
 static void *store_take(void *ctx, uint64_t bytes)
 {
@@ -34,6 +46,9 @@ static void *store_take(void *ctx, uint64_t bytes)
 		return NULL;
 	h->out += bytes;
 	h->largest = bytes > h->largest ? bytes : h->largest;
+	p = be_soft.store_take(opened, bytes);
+	if (p)
+		return p;
 	p = malloc(bytes);
 	assert_int_equal(be_soft.host_register(opened, p, bytes), QCU_ERR_Success);
 	assert_int_equal(be_soft.host_unregister(opened, p), QCU_ERR_Success);
@@ -46,18 +61,22 @@ static void store_give(void *ctx, void *p, uint64_t bytes)
 
 	assert_true(bytes <= h->out);
 	h->out -= bytes;
-	free(p);
+	if (is_lent(p))
+		be_soft.store_give(opened, p, bytes);
+	else
+		free(p);
 }
 
 static bool resident(void *ctx, unsigned int dev, int64_t bytes)
 {
 	struct host *h = ctx;
 
-	(void)dev;
-	if (bytes > 0 && (uint64_t)bytes > h->most - h->in)
+	uint64_t *taken = dev == DEVICES ? &h->lent : &h->in;
+
+	if (bytes > 0 && (uint64_t)bytes > (dev == DEVICES ? h->lendable : h->most) - *taken)
 		return false;
-	assert_true(bytes > 0 || h->in >= (uint64_t)-bytes);
-	h->in += (uint64_t)bytes;
+	assert_true(bytes > 0 || *taken >= (uint64_t)-bytes);
+	*taken += (uint64_t)bytes;
 	return true;
 }
 
@@ -70,9 +89,10 @@ static struct be_store new_store(void)
 	return slow.each ? slow_store(&memory) : memory;
 }
 
-static struct be *open_movable(bool movable)
+static struct be *open_movable(bool movable, uint64_t lent)
 {
-	struct be_options opt = {.gpus = 2,
+	struct be_options opt = {.gpus = DEVICES,
+				 .store = lent,
 				 .vram = VRAM,
 				 .threads = 1,
 				 .movable = movable,
@@ -88,7 +108,14 @@ static struct be *open_movable(bool movable)
 
 static int setup(void **state)
 {
-	*state = open_movable(true);
+	*state = open_movable(true, 0);
+	return 0;
+}
+
+static int setup_lent(void **state)
+{
+	*state = open_movable(true, LENT);
+	host.lendable = LENT;
 	return 0;
 }
 
@@ -98,6 +125,7 @@ static int teardown(void **state)
 	be_soft.close(*state);
 	assert_int_equal(host.out, 0);
 	assert_int_equal(host.in, 0);
+	assert_int_equal(host.lent, 0);
 	slow_end();
 	return 0;
 }
@@ -185,7 +213,7 @@ static bool faults(uint64_t addr)
 static void nothing_moves_without_the_option(void **state)
 {
 	const struct be_store store = new_store();
-	struct be *be = open_movable(false);
+	struct be *be = open_movable(false, 0);
 	uint64_t left = 1, a = alloc(be, 3 * PIECE);
 
 	(void)state;
@@ -510,7 +538,53 @@ static void random_steps_of_a_slow_store(void **state)
 	random_steps(state);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+/* No program sees it, its bounds are kept, and it has no old bytes. */
+static void another_device_is_only_for_the_store(void **state)
+{
+	struct be *be = *state;
+	unsigned int count, times;
+	uint64_t at, size = 5 * PIECE;
+	void *p;
+
+	assert_int_equal(be_soft.device_count(be, &count), QCU_ERR_Success);
+	assert_int_equal(count, DEVICES);
+	assert_null(be_soft.store_take(be, LENT + 1));
+	assert_null(be_soft.store_take(be, UINT64_MAX));
+	for (times = 0; times < 2; times++) {
+		p = be_soft.store_take(be, PIECE);
+		assert_non_null(p);
+		assert_int_equal(host.lent, PIECE);
+		assert_false(be_soft.mem_valid(be, (uintptr_t)p, 1));
+		for (at = 0; at < PIECE; at += 8)
+			assert_int_equal(*(uint64_t *)((char *)p + at), 0);
+		memset(p, 0x55, PIECE);
+		/* All VMs together have no more. */
+		host.lendable = PIECE;
+		assert_null(be_soft.store_take(be, 1));
+		host.lendable = LENT;
+		be_soft.store_give(be, p, PIECE);
+		assert_int_equal(host.lent, 0);
+	}
+	/* Two pieces find room there, and the others elsewhere. */
+	at = alloc(be, size);
+	fill(at, size, 3);
+	host.lendable = 2 * PIECE;
+	assert_int_equal(leave(be, UINT64_MAX), size);
+	assert_int_equal(host.lent, 2 * PIECE);
+	assert_int_equal(come_back(be), size);
+	assert_int_equal(host.lent, 0);
+	check(at, size, 3);
+	leave(be, UINT64_MAX);
+	/* teardown() looks. */
+}
+
+static void nothing_is_lent_without_the_option(void **state)
+{
+	assert_null(be_soft.store_take(*state, 1));
+}
+
+#define TEST(name)	cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define LENT_TEST(name) cmocka_unit_test_setup_teardown(name, setup_lent, teardown)
 
 int main(void)
 {
@@ -528,6 +602,9 @@ int main(void)
 		TEST(a_store_may_fail),
 		TEST(random_steps),
 		TEST(random_steps_of_a_slow_store),
+		TEST(nothing_is_lent_without_the_option),
+		LENT_TEST(another_device_is_only_for_the_store),
+		cmocka_unit_test_setup_teardown(random_steps, setup_lent, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,7 @@
 static struct {
 	int fd;
 	uint64_t bytes, at; /* at: where it is mapped, or 0 */
-	bool exists;
+	bool exists, lent, released;
 } memories[MEMORIES];
 struct cuda_stand_in cuda;
 static struct {
@@ -71,11 +71,13 @@ static CUresult CUDAAPI create(CUmemGenericAllocationHandle *h, size_t bytes,
 {
 	unsigned int i;
 
-	assert_true(prop->location.id == (int)CUDA_DEVICE && !flags && bytes &&
+	const bool lent = prop->location.id == (int)CUDA_STORE;
+
+	assert_true((lent || prop->location.id == (int)CUDA_DEVICE) && !flags && bytes &&
 		    bytes % CU_UNIT == 0);
 	if (fails())
 		return (CUresult)BROKEN;
-	if (bytes > cuda.room - cuda.used)
+	if (bytes > (lent ? cuda.lent_room - cuda.lent : cuda.room - cuda.used))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (i = 0; memories[i].exists; i++)
 		assert_true(i + 1 < MEMORIES);
@@ -83,17 +85,28 @@ static CUresult CUDAAPI create(CUmemGenericAllocationHandle *h, size_t bytes,
 	assert_false(memories[i].fd < 0 || ftruncate(memories[i].fd, (off_t)bytes));
 	memories[i].bytes = bytes;
 	memories[i].exists = true;
-	cuda.used += bytes;
+	memories[i].lent = lent;
+	memories[i].released = false;
+	*(lent ? &cuda.lent : &cuda.used) += bytes;
 	*h = i + 1;
 	return CUDA_SUCCESS;
 }
 
+static void end_memory(unsigned int i)
+{
+	close(memories[i].fd);
+	*(memories[i].lent ? &cuda.lent : &cuda.used) -= memories[i].bytes;
+	memories[i].exists = false;
+}
+
+/* What is mapped stays until it is unmapped. The backend relies on that only for the store. */
 static CUresult CUDAAPI release(CUmemGenericAllocationHandle h)
 {
-	assert_true(memories[h - 1].exists && !memories[h - 1].at);
-	close(memories[h - 1].fd);
-	cuda.used -= memories[h - 1].bytes;
-	memories[h - 1].exists = false;
+	assert_true(memories[h - 1].exists && !memories[h - 1].released);
+	assert_true(!memories[h - 1].at || memories[h - 1].lent);
+	memories[h - 1].released = true;
+	if (!memories[h - 1].at)
+		end_memory((unsigned int)(h - 1));
 	return CUDA_SUCCESS;
 }
 
@@ -120,8 +133,34 @@ static CUresult CUDAAPI unmap(CUdeviceptr at, size_t bytes)
 		assert_true(i + 1 < MEMORIES);
 	assert_true(memories[i].bytes == bytes);
 	memories[i].at = 0;
+	if (memories[i].released)
+		end_memory(i);
 	no_access(at, bytes);
 	return CUDA_SUCCESS;
+}
+
+bool cuda_is_lent(const void *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < MEMORIES; i++)
+		if (memories[i].exists && memories[i].lent && memories[i].at == (uintptr_t)p)
+			return true;
+	return false;
+}
+
+uint64_t cuda_drop_lent(void)
+{
+	uint64_t bytes = 0;
+	unsigned int i;
+
+	for (i = 0; i < MEMORIES; i++) {
+		if (!memories[i].exists || !memories[i].lent)
+			continue;
+		bytes += memories[i].bytes;
+		assert_int_equal(unmap(memories[i].at, memories[i].bytes), CUDA_SUCCESS);
+	}
+	return bytes;
 }
 
 static CUresult CUDAAPI set_access(CUdeviceptr at, size_t bytes, const CUmemAccessDesc *desc,
@@ -441,6 +480,11 @@ int cu_use(struct be *be, unsigned int dev)
 	return 0;
 }
 
+unsigned int cu_current(void)
+{
+	return CUDA_DEVICE;
+}
+
 void cuda_begin(struct be *be, uint64_t room)
 {
 	be->place = (struct cu_place){.reserve = reserve,
@@ -487,6 +531,6 @@ uint64_t cuda_variables(void)
 
 bool cuda_is_empty(void)
 {
-	return !cuda.used && !cuda.exists && !queued && !streams && !cuda.events &&
+	return !cuda.used && !cuda.lent && !cuda.exists && !queued && !streams && !cuda.events &&
 	       (variables_at || addresses_are_free());
 }

@@ -16,13 +16,15 @@
 
 #include "qcu-device/backend/cuda/be_cuda.h"
 
-/* The only device that a test uses. */
+/* The only device that a test uses, and the one that is only for the store. */
 #define CUDA_DEVICE 1u
+#define CUDA_STORE  2u
 #define PART	    (2 * BE_PIECE) /* the largest part then: the backend's own would take long */
 
 extern struct cuda_stand_in {
-	uint64_t used, room; /* of the driver's memory: how much exists, how much there is */
-	uint64_t exists;     /* of memory of cudaMalloc */
+	uint64_t used, room;	  /* of the driver's memory: how much exists, how much there is */
+	uint64_t lent, lent_room; /* the same of the device that is only for the store */
+	uint64_t exists;	  /* of memory of cudaMalloc */
 	unsigned int calls, fail_at; /* this call fails; 0: none */
 	bool plots_only;	     /* cudaMalloc must not be called */
 	bool busy;		     /* a stream works */
@@ -43,6 +45,10 @@ void cuda_begin(struct be *be, uint64_t room);
 int cuda_open_movable(struct be *be, uint64_t room);
 /* Events that are recorded from now on are not reached, until a wait for the device. */
 void cuda_hold(void);
+/* Is it mapped memory of the device that is only for the store? */
+bool cuda_is_lent(const void *p);
+/* What the backend could not unmap there. Returns how many bytes that was. */
+uint64_t cuda_drop_lent(void);
 /* A reset has taken all memory of cudaMalloc. */
 void cuda_forget(void);
 /* The unit of the variables whose address CUDA has chosen, or 0. It is the caller's then. */

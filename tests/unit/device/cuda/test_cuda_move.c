@@ -22,6 +22,7 @@
 
 /* ---- the caller's side ---- */
 
+static struct be be;
 static uint64_t store_room, stored;
 
 static void *store_take(void *ctx, uint64_t bytes)
@@ -32,6 +33,11 @@ static void *store_take(void *ctx, uint64_t bytes)
 	assert_true(bytes && bytes <= BE_PIECE);
 	if (bytes > store_room - stored)
 		return NULL;
+	p = cu_store_take(&be, bytes);
+	if (p) {
+		stored += bytes;
+		return p;
+	}
 	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 		 -1, 0);
 	assert_true(p != MAP_FAILED);
@@ -44,10 +50,11 @@ static void store_give(void *ctx, void *p, uint64_t bytes)
 	assert_ptr_equal(ctx, &stored);
 	assert_true(bytes <= stored);
 	stored -= bytes;
-	munmap(p, bytes);
+	if (cuda_is_lent(p))
+		cu_store_give(&be, p, bytes);
+	else
+		munmap(p, bytes);
 }
-
-static struct be be;
 
 static int begin(void **state)
 {
@@ -342,6 +349,62 @@ static void a_store_may_fail(void **state)
 	assert_int_equal(cu_mem_free(&be, a), 0);
 }
 
+/* Another device's memory comes first, as far as it goes. It is all given back. */
+static void another_device_is_the_store(void **state)
+{
+	const uint64_t a = allocate(LARGE);
+	unsigned int blocks;
+
+	(void)state;
+	assert_null(cu_store_take(&be, BE_PIECE));
+	be.store = true;
+	for (blocks = 0; blocks < 6; blocks++) {
+		cuda.lent_room = blocks * BE_PIECE;
+		fill(a, LARGE, blocks);
+		assert_int_equal(must_leave(UINT64_MAX), LARGE);
+		/* The last of five blocks is a small one. */
+		assert_int_equal(cuda.lent, blocks < 5 ? blocks * BE_PIECE : 4 * BE_PIECE + LAST);
+		assert_int_equal(must_return(), LARGE);
+		assert_int_equal(cuda.lent, 0);
+		check(a, LARGE, blocks);
+	}
+	must_leave(UINT64_MAX);
+	assert_int_equal(cu_mem_free(&be, a), 0);
+	assert_int_equal(cuda.lent, 0);
+}
+
+/* Whichever call fails: another store is used, or the error is the call's. Nothing is lost. */
+static void each_call_may_fail_with_another_device(void **state)
+{
+	const uint64_t a = allocate(LARGE);
+	uint64_t moved, left;
+	unsigned int n, lost = 0;
+	bool failed = true;
+	int ret;
+
+	(void)state;
+	be.store = true;
+	cuda.lent_room = 3 * BE_PIECE;
+	for (n = 1; failed; n++) {
+		fill(a, LARGE, n);
+		cuda.calls = 0;
+		cuda.fail_at = n;
+		ret = leave(UINT64_MAX, &moved);
+		if (!ret && cuda.calls < n)
+			ret = cu_mem_return(&be, DEV, &moved);
+		cuda.fail_at = 0;
+		failed = cuda.calls >= n;
+		assert_true(!ret || failed);
+		must_return();
+		check(a, LARGE, n);
+		/* At most what it was told that it cannot unmap. */
+		left = cuda_drop_lent();
+		assert_true(left <= BE_PIECE);
+		lost += !!left;
+	}
+	assert_true(n > 30 && lost);
+}
+
 #define KEPT  60
 #define STEPS 4000
 
@@ -417,6 +480,13 @@ static void each_call_may_fail_with_a_slow_store(void **state)
 	each_call_may_fail(state);
 }
 
+static void random_steps_of_two_stores(void **state)
+{
+	be.store = true;
+	cuda.lent_room = 5 * BE_PIECE;
+	random_steps(state);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -435,6 +505,9 @@ int main(void)
 		TEST(each_call_may_fail_with_a_slow_store),
 		TEST(random_steps),
 		TEST(random_steps_of_a_slow_store),
+		TEST(another_device_is_the_store),
+		TEST(each_call_may_fail_with_another_device),
+		TEST(random_steps_of_two_stores),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
