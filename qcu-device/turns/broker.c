@@ -199,8 +199,9 @@ static void read_claims(unsigned int vm, uint64_t now)
 		uint32_t ask = atomic_load(&m->ask), number = atomic_load(&m->number);
 		struct room_claim claim = {
 			.live = atomic_load_explicit(&c->reports[s].live, memory_order_relaxed),
-			.ask = ask & ~TURNS_BACK,
+			.ask = ask & TURNS_NUMBER,
 			.back = ask & TURNS_BACK,
+			.now = ask & TURNS_NOW,
 			.number = number,
 			.held = atomic_load(&m->held),
 			.fixed = atomic_load(&m->fixed),
@@ -368,7 +369,8 @@ static bool is_good_hello(const struct turns_hello *h)
 		if (h->name[i] <= ' ' || h->name[i] > '~')
 			return false;
 	return h->gpu < TURNS_GPUS && h->weight >= 1 && h->weight <= TURNS_WEIGHT_MAX &&
-	       h->max <= 100 && h->interactive <= 1 && h->moves <= 1 && n && n < sizeof(h->name);
+	       h->max <= 100 && h->interactive <= 1 && h->moves <= 1 && h->stays <= h->moves && n &&
+	       n < sizeof(h->name);
 }
 
 static bool map_pages(struct connection *c, const struct turns_hello *h, const int *fd)
@@ -395,17 +397,18 @@ static bool map_pages(struct connection *c, const struct turns_hello *h, const i
 /* For the operator. */
 static void tell_refusal(int sock, const struct turns_hello *h)
 {
+	const char *option = h->stays ? "--swap-gpu" : "--resident";
 	char text[TURNS_WHY];
 	uint64_t all, left = room_left(&broker.room, h->memory, &all);
 
 	if (all)
 		snprintf(text, sizeof(text),
-			 "%s: --resident %llu MiB is more than is left: the GPU has %llu MiB, and "
+			 "%s: %s %llu MiB is more than is left: the GPU has %llu MiB, and "
 			 "other VMs are guaranteed %llu of them",
-			 h->name, (unsigned long long)h->resident >> 20,
+			 h->name, option, (unsigned long long)h->resident >> 20,
 			 (unsigned long long)all >> 20, (unsigned long long)(all - left) >> 20);
 	else
-		snprintf(text, sizeof(text), "%s: --resident is more than a GPU can have", h->name);
+		snprintf(text, sizeof(text), "%s: %s is more than a GPU can have", h->name, option);
 	(void)!send(sock, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -416,6 +419,8 @@ static bool add_to_room(unsigned int vm, int sock, const struct turns_hello *h)
 		return false;
 	}
 	room_bound(&broker.room, vm, h->swap, h->stores);
+	if (h->stays)
+		room_stays(&broker.room, vm);
 	return true;
 }
 

@@ -103,8 +103,24 @@ static void start_broker(const struct kept_vm *p, unsigned int gpu)
 	_exit(1);
 }
 
+/* Of a GPU for the store its broker hears that no memory leaves, and how much there will be. */
+static struct turns_hello hello_to(const struct kept_vm *p, unsigned int gpu)
+{
+	struct turns_hello h = p->hello;
+
+	h.gpu = gpu;
+	h.memory = p->gpu[gpu].memory;
+	if (p->gpu[gpu].store) {
+		h.stays = 1;
+		h.resident = p->gpu[gpu].store;
+		h.swap = h.stores = 0;
+	}
+	return h;
+}
+
 static void find_broker(struct kept_vm *p, unsigned int gpu)
 {
+	const struct turns_hello hello = hello_to(p, gpu);
 	int sock = turns_connect(p->folder, p->gpu[gpu].name);
 
 	if (sock < 0) {
@@ -113,10 +129,7 @@ static void find_broker(struct kept_vm *p, unsigned int gpu)
 		return;
 	}
 	p->looks[gpu] = 0;
-	p->hello.gpu = gpu;
-	p->hello.memory = p->gpu[gpu].memory;
-	if (send_files(sock, &p->hello, sizeof(p->hello), p->file, 3, MSG_NOSIGNAL) ==
-	    sizeof(p->hello))
+	if (send_files(sock, &hello, sizeof(hello), p->file, 3, MSG_NOSIGNAL) == sizeof(hello))
 		p->sock[gpu] = sock;
 	else
 		close(sock);
@@ -233,6 +246,7 @@ const char *keeper_start(struct keeper *k, const struct turns_hello *hello, cons
 	static struct kept_vm p;
 	int life[2] = {-1, -1}, told[2] = {-1, -1};
 	const char *why = NULL;
+	bool guaranteed = hello->resident;
 	unsigned int i;
 	pid_t pid = -1;
 	void *orders;
@@ -240,6 +254,7 @@ const char *keeper_start(struct keeper *k, const struct turns_hello *hello, cons
 	p = (struct kept_vm){.hello = *hello, .folder = folder, .program = program, .gpus = gpus};
 	for (i = 0; i < gpus; i++) {
 		p.gpu[i] = gpu[i];
+		guaranteed |= !!gpu[i].store;
 		p.sock[i] = -1;
 	}
 	*k = (struct keeper){.orders = -1, .reports = -1, .bell = -1, .life = -1};
@@ -261,7 +276,7 @@ const char *keeper_start(struct keeper *k, const struct turns_hello *hello, cons
 	if (pid < 0)
 		why = strerror(errno);
 	close(told[1]);
-	if (!why && hello->resident)
+	if (!why && guaranteed)
 		why = wait_for_brokers(p.orders, gpus, told[0]);
 	close(told[0]);
 	if (orders != MAP_FAILED)

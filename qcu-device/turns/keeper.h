@@ -17,6 +17,9 @@
 struct keeper_gpu {
 	char name[KEEPER_GPU_NAME];
 	uint64_t memory; /* bytes; 0: not known */
+	/* So many bytes of it are for the VM's store, and nothing else; 0: it is one of the VM's.
+	 */
+	uint64_t store;
 };
 
 struct keeper {

@@ -63,6 +63,8 @@ struct turns_progress {
 
 #define TURNS_GRANTED 0x80000000u /* of an answer */
 #define TURNS_BACK    0x80000000u /* of a request: what it needs has left before */
+#define TURNS_NOW     0x40000000u /* of a request: only if there is room, nobody gives any */
+#define TURNS_NUMBER  0x3fffffffu /* of a request: its number */
 
 /* Memory of a session. Bytes, if nothing else is said. */
 struct turns_memory {
@@ -72,7 +74,7 @@ struct turns_memory {
 	_Atomic uint64_t need;	    /* it waits for so much more */
 	_Atomic uint64_t worked_ns; /* when its last command came, by CLOCK_MONOTONIC */
 	_Atomic uint64_t left;	    /* by the order `number` so far */
-	_Atomic uint32_t ask;	    /* number of the request, and perhaps TURNS_BACK */
+	_Atomic uint32_t ask;	    /* number of the request, and TURNS_BACK or TURNS_NOW or none */
 	_Atomic uint32_t number;    /* the order that has been carried out */
 	_Atomic uint64_t kept;	    /* of the host: what the store has and does not use */
 };
@@ -115,7 +117,7 @@ static inline struct turns_report *turns_report(const struct turns_view *v, unsi
  * that says why.
  */
 #define TURNS_MAGIC   0x71637531u
-#define TURNS_VERSION 4u
+#define TURNS_VERSION 5u
 #define TURNS_WHY     256u
 #define TURNS_NAME    64u
 
@@ -125,7 +127,8 @@ struct turns_hello {
 	uint32_t weight, max; /* as in struct turns_vm */
 	uint32_t interactive;
 	uint32_t moves; /* its memory can leave */
-	uint32_t rsvd;
+	/* The GPU is not the VM's: what it has there is its store, which never leaves. */
+	uint32_t stays;
 	uint64_t resident;     /* bytes that it always may have on the GPU */
 	uint64_t memory;       /* bytes of the GPU; 0: not known */
 	uint64_t swap;	       /* bytes that its stores may have; 0: not known */

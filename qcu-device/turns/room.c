@@ -53,6 +53,11 @@ bool room_add(struct room *r, unsigned int vm, bool moves, uint64_t resident, ui
 	return true;
 }
 
+void room_stays(struct room *r, unsigned int vm)
+{
+	r->vm[vm].stays = true;
+}
+
 void room_remove(struct room *r, unsigned int vm)
 {
 	memset(&r->vm[vm], 0, sizeof(r->vm[vm]));
@@ -271,7 +276,8 @@ static uint64_t count_giveable(const struct room *r, unsigned int vm, unsigned i
 	const struct room_program *p = &v->program[program];
 	uint64_t n = count_movable(p), all;
 
-	if (!v->moves || !p->live || p->ordered || (p->silent && p->passed_ns > r->now_ns))
+	if (!v->moves || v->stays || !p->live || p->ordered ||
+	    (p->silent && p->passed_ns > r->now_ns))
 		return 0;
 	if (vm == asker)
 		return n;
@@ -533,6 +539,22 @@ static void look_at_request(struct room *r, unsigned int vm, unsigned int progra
 	}
 }
 
+/* They take nothing for which others wait, and wait for nobody. All others have been looked at. */
+static void answer_impatient(struct room *r)
+{
+	unsigned int i, k;
+
+	for (i = 0; i < r->top; i++)
+		for (k = 0; k < ROOM_PROGRAMS; k++) {
+			struct room_program *p = &r->vm[i].program[k];
+
+			if (p->asks && p->claim.now)
+				answer(r, p,
+				       r->older + p->claim.need <= count_free(r) &&
+					       fits(r, r->promised + p->claim.need));
+		}
+}
+
 void room_look(struct room *r, uint64_t now_ns)
 {
 	unsigned int i, k;
@@ -560,7 +582,7 @@ void room_look(struct room *r, uint64_t now_ns)
 			for (k = 0; k < ROOM_PROGRAMS; k++) {
 				const struct room_program *p = &r->vm[i].program[k];
 
-				if (p->live && p->asks && p->asked_ns >= last &&
+				if (p->live && p->asks && !p->claim.now && p->asked_ns >= last &&
 				    p->asked_ns < oldest)
 					oldest = p->asked_ns;
 			}
@@ -568,11 +590,12 @@ void room_look(struct room *r, uint64_t now_ns)
 			break;
 		for (i = 0; i < r->top; i++)
 			for (k = 0; k < ROOM_PROGRAMS; k++)
-				if (r->vm[i].program[k].asks &&
+				if (r->vm[i].program[k].asks && !r->vm[i].program[k].claim.now &&
 				    r->vm[i].program[k].asked_ns == oldest)
 					look_at_request(r, i, k);
 		last = oldest + 1;
 	}
+	answer_impatient(r);
 	for (i = 0; i < r->top; i++)
 		for (k = 0; k < ROOM_PROGRAMS; k++)
 			r->waits |= r->vm[i].program[k].asks || r->vm[i].program[k].ordered;

@@ -47,6 +47,7 @@ struct room_claim {
 	uint64_t held, fixed, away, kept, need, left, worked_ns;
 	uint32_t ask, number; /* of the last request, and of the last order that was carried out */
 	bool back;	      /* what it needs has left before */
+	bool now;	      /* it wants room only if there is some */
 	/* Not claims: the last order that the broker has passed on, and room_program.store then. */
 	uint32_t told;
 	uint64_t told_store;
@@ -83,6 +84,7 @@ struct room_program {
 
 struct room_vm {
 	bool moves;	   /* its memory can leave */
+	bool stays;	   /* but it never does: it is the VM's store for another GPU */
 	uint64_t resident; /* bytes that it is guaranteed */
 	uint64_t memory;   /* of the GPU, as the VM has found it; 0: not known */
 	uint64_t swap;	   /* what its stores may have; 0: not known */
@@ -108,6 +110,8 @@ void room_init(struct room *r, uint64_t memory);
  * than there is.
  */
 bool room_add(struct room *r, unsigned int vm, bool moves, uint64_t resident, uint64_t memory);
+/* What the VM has here is its store for another GPU. */
+void room_stays(struct room *r, unsigned int vm);
 /* What can still be guaranteed of the GPU's memory, which is *all; both 0 if that is not known. */
 uint64_t room_left(const struct room *r, uint64_t memory, uint64_t *all);
 void room_remove(struct room *r, unsigned int vm);

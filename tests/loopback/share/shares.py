@@ -143,7 +143,7 @@ def strangers():
     until('both share', lambda: sharing(2))
     files = f'/proc/{p.pid}/fd'
     before = len(os.listdir(files))
-    for bad in ({'magic': 1}, {'version': 3}, {'version': 5}, {'moves': 2}, {'gpu': GPUS}, {'weight': 0}, {'weight': 10001},
+    for bad in ({'magic': 1}, {'version': 4}, {'version': 6}, {'moves': 2}, {'stays': 1}, {'moves': 1, 'stays': 2}, {'gpu': GPUS}, {'weight': 0}, {'weight': 10001},
                 {'maximum': 101},
                 {'interactive': 2}, {'name': b''}, {'name': b'a b'}, {'name': b'x' * 64}, {'name': b'\x1b[2J'},
                 {'files': 2}, {'files': 4}, {'files': 0}, {'size': 12}, {'size': 0}, {'seals': False}, {'orders': GPUS * PAGE - 1},

@@ -31,16 +31,16 @@ def shared_environment():
     return env
 
 
-def broker(*options):
-    p = subprocess.Popen([build + '/qcu-device/qcu-share', '--folder', folder, '--gpu', 'soft', *options])
+def broker(*options, gpu='soft'):
+    p = subprocess.Popen([build + '/qcu-device/qcu-share', '--folder', folder, '--gpu', gpu, *options])
     processes.append(p)
-    until('the broker answers', lambda: status() is not None)
+    until('the broker answers', lambda: status(gpu) is not None)
     return p
 
 
-def status():
+def status(gpu='soft'):
     """Lines of the broker's status as lists of words; None: it does not answer."""
-    p = subprocess.run([build + '/qcu-device/qcu-share', '--folder', folder, '--gpu', 'soft', '--status'],
+    p = subprocess.run([build + '/qcu-device/qcu-share', '--folder', folder, '--gpu', gpu, '--status'],
                        capture_output=True, text=True)
     return None if p.returncode else [line.split() for line in p.stdout.splitlines()]
 
@@ -56,8 +56,8 @@ def memory_file(size, seals=True):
 class Raw:
     """A VM that says to the broker what it likes."""
 
-    def __init__(self, orders=GPUS * PAGE, reports=GPUS * SESSIONS * PAGE, seals=True, magic=0x71637531, version=4,
-                 gpu=0, weight=100, maximum=0, interactive=0, moves=0, resident=0, memory=0, swap=0, stores=0, name=b'raw', files=3,
+    def __init__(self, orders=GPUS * PAGE, reports=GPUS * SESSIONS * PAGE, seals=True, magic=0x71637531, version=5,
+                 gpu=0, weight=100, maximum=0, interactive=0, moves=0, resident=0, memory=0, swap=0, stores=0, stays=0, name=b'raw', files=3,
                  size=None):
         self.files = [memory_file(orders, seals), memory_file(reports, seals),
                       os.eventfd(0, os.EFD_NONBLOCK) if hasattr(os, 'eventfd') else os.pipe()[0]]
@@ -70,7 +70,7 @@ class Raw:
             except BlockingIOError:  # as many wait as can
                 time.sleep(0.001)
         self.socket.settimeout(LIMIT)
-        hello = struct.pack('<8I4Q64s', magic, version, gpu, weight, maximum, interactive, moves, 0, resident,
+        hello = struct.pack('<8I4Q64s', magic, version, gpu, weight, maximum, interactive, moves, stays, resident,
                             memory, swap, stores, name)
         socket.send_fds(self.socket, [hello if size is None else hello[:size]], self.files[:files])
 

@@ -114,6 +114,64 @@ static void work(unsigned int vm)
 	claim[vm].worked_ns = now;
 }
 
+/* A VM's store for another GPU: it has what is free and nobody waits for, and never gives. */
+static void test_lent(void **state)
+{
+	(void)state;
+	begin(100 * MIB, 3, 30 * MIB);
+	room_stays(&r, 0);
+	wait_ms(1000);
+	ask(0, 11 * MIB);
+	claim[0].now = true;
+	look();
+	assert_true(answered(0) && !program(0)->yes);
+	assert_false(program(1)->ordered || program(2)->ordered);
+	ask(0, 10 * MIB);
+	look();
+	take(0);
+	assert_int_equal(claim[0].held, 40 * MIB);
+	/* However idle it is, others give; and if they cannot, nobody does. */
+	wait_ms(1000);
+	ask(1, 30 * MIB);
+	look();
+	assert_true(program(2)->ordered && !program(0)->ordered);
+	/* Half of it has left, and an older request waits for it. */
+	claim[2].held -= 15 * MIB;
+	claim[2].away += 15 * MIB;
+	ask(0, 1 * MIB);
+	look();
+	assert_true(answered(0) && !program(0)->yes);
+	claim[2].held += 15 * MIB;
+	leave(2);
+	claim[2].away -= 15 * MIB;
+	wait_ms(1);
+	take(1);
+	wait_ms(1000);
+	ask(2, 80 * MIB);
+	wait_ms(1);
+	assert_false(program(0)->ordered);
+	claim[0].now = false;
+}
+
+/* What it may have is not there for what others are guaranteed. */
+static void test_lent_counts(void **state)
+{
+	uint64_t all;
+
+	(void)state;
+	room_init(&r, 100 * MIB);
+	assert_true(room_add(&r, 0, true, 60 * MIB, 0));
+	assert_false(room_add(&r, 1, true, 41 * MIB, 0));
+	assert_true(room_add(&r, 1, true, 40 * MIB, 0));
+	room_stays(&r, 1);
+	assert_int_equal(room_left(&r, 0, &all), 0);
+	assert_int_equal(room_most(&r, 0), 60 * MIB);
+	/* Its place is another VM's after it. */
+	room_remove(&r, 1);
+	assert_true(room_add(&r, 1, true, 0, 0));
+	assert_false(r.vm[1].stays);
+}
+
 /* What nobody can give is refused at once. */
 static void test_nothing_to_give(void **state)
 {
@@ -705,6 +763,8 @@ int main(void)
 		cmocka_unit_test(test_late),
 		cmocka_unit_test(test_busy),
 		cmocka_unit_test(test_no_effect),
+		cmocka_unit_test(test_lent),
+		cmocka_unit_test(test_lent_counts),
 		cmocka_unit_test(test_stores),
 		cmocka_unit_test(test_stores_owed),
 		cmocka_unit_test(test_stores_kept),
