@@ -30,6 +30,9 @@
 	X(SWAP_OUT,   COUNTER, "swapped_bytes_total", "direction=\"out\"") \
 	X(SWAP_IN,    COUNTER, "swapped_bytes_total", "direction=\"in\"") \
 	X(AWAY,       GAUGE,   "away_bytes", "") \
+	X(LENT,       GAUGE,   "lent_bytes", "") \
+	X(LENT_OUT,   COUNTER, "swap_gpu_bytes_total", "direction=\"out\"") \
+	X(LENT_IN,    COUNTER, "swap_gpu_bytes_total", "direction=\"in\"") \
 	X(FILED,      GAUGE,   "filed_bytes", "") \
 	X(FILE_OUT,   COUNTER, "swap_file_bytes_total", "direction=\"out\"") \
 	X(FILE_IN,    COUNTER, "swap_file_bytes_total", "direction=\"in\"") \

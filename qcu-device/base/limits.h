@@ -61,6 +61,8 @@
 	  "the host's memory beyond the VM's own, if the host gives each mirror a control group") \
 	X(SWAP, "swap", BYTES, LIMIT_NONE, LIMIT_NONE, \
 	  "memory of the host for GPU memory that has left the GPU (--swap)") \
+	X(SWAP_GPU, "swap-gpu", BYTES, LIMIT_NONE, LIMIT_NONE, \
+	  "memory of another GPU for GPU memory that has left the GPU (--swap-gpu)") \
 	X(SWAP_FILE, "swap-file", BYTES, LIMIT_NONE, LIMIT_NONE, \
 	  "bytes of files for GPU memory that has left the GPU (--swap-file)") \
 	X(KERNEL_TIME, "kernel-time", SECONDS, LIMIT_NONE, LIMIT_EACH, \

@@ -46,7 +46,9 @@ struct turn_gpu {
 struct turn_gate {
 	struct turns_view view;
 	unsigned int gpus;
+	/* Of the program's GPUs, and then of the one that is for the store, if there is one. */
 	struct turn_gpu *gpu;
+	bool store; /* there is one, with a broker */
 	atomic_bool stop;
 };
 

@@ -101,6 +101,15 @@ static void *settle_main(void *arg)
 	return NULL;
 }
 
+static void begin_gpu(struct turn_gpu *g, struct mirror *m, unsigned int device)
+{
+	g->m = m;
+	g->device = device;
+	pthread_mutex_init(&g->lock, NULL);
+	memset(mir_turn_report(g), 0, TURNS_PAGE);
+	atomic_store(&mir_turn_report(g)->live, 1);
+}
+
 void mir_turns_begin(struct mirror *m)
 {
 	struct turn_gate *t = &m->turns;
@@ -110,22 +119,21 @@ void mir_turns_begin(struct mirror *m)
 		return;
 	if (gpus > m->devices)
 		gpus = m->devices;
-	t->gpu = calloc(gpus, sizeof(*t->gpu));
+	t->store = m->cfg.options.store && m->cfg.turns.gpus > m->devices;
+	t->gpu = calloc(gpus + t->store, sizeof(*t->gpu));
 	if (!t->gpu) {
 		complain("no memory to share the GPU by agreement");
 		return;
 	}
 	t->view = m->cfg.turns;
 	for (i = 0; i < gpus; i++) {
-		struct turn_gpu *g = &t->gpu[i];
-
-		g->m = m;
-		g->device = i;
-		pthread_mutex_init(&g->lock, NULL);
-		memset(mir_turn_report(g), 0, TURNS_PAGE);
-		atomic_store(&mir_turn_report(g)->live, 1);
-		g->running = !pthread_create(&g->thread, NULL, settle_main, g);
+		begin_gpu(&t->gpu[i], m, i);
+		t->gpu[i].running =
+			!pthread_create(&t->gpu[i].thread, NULL, settle_main, &t->gpu[i]);
 	}
+	/* No work is done there, so nobody waits for a turn. */
+	if (t->store)
+		begin_gpu(&t->gpu[gpus], m, gpus);
 	t->gpus = gpus;
 }
 
@@ -146,7 +154,7 @@ void mir_turns_fini(struct mirror *m)
 	unsigned int i;
 
 	mir_turns_stop(m);
-	for (i = 0; i < t->gpus; i++) {
+	for (i = 0; i < t->gpus + t->store; i++) {
 		struct turn_gpu *g = &t->gpu[i];
 
 		if (g->running)
@@ -157,5 +165,6 @@ void mir_turns_fini(struct mirror *m)
 		pthread_mutex_destroy(&g->lock);
 	}
 	t->gpus = 0;
+	t->store = false;
 	free(t->gpu);
 }

@@ -88,6 +88,9 @@ static const char usage[] =
 	"  --swap-all SIZE        with --swap: what the memory of all VMs of a GPU may take of "
 	"the\n"
 	"                         host's memory; the least that a VM says counts (no bound)\n"
+	"  --swap-gpu GPU:SIZE    with --swap: first it goes to at most SIZE of the memory of "
+	"this\n"
+	"                         other GPU, GPU-UUID, or softN with --gpu soft\n"
 	"  --swap-file FOLDER:SIZE\n"
 	"                         with --swap: what finds no room in the host's memory goes to\n"
 	"                         files without a name in FOLDER, at most SIZE for the VM\n"
@@ -454,7 +457,14 @@ static unsigned int name_gpus(const struct device_options *opt, struct keeper_gp
 			snprintf(gpu[i].name, KEEPER_GPU_NAME, i ? "soft%u" : "soft", i);
 		gpu[i].memory = opt->plugin ? g->memory[i] : 0;
 	}
-	return n;
+	if (!opt->be.store)
+		return n;
+	/* CUDA shows it, too, as the last one. */
+	n -= opt->plugin;
+	if (!opt->plugin)
+		snprintf(gpu[n].name, KEEPER_GPU_NAME, "soft%u", opt->swap_soft);
+	gpu[n].store = opt->limits.vm[LIMIT_SWAP_GPU];
+	return n + 1;
 }
 
 /* The broker's program lies beside this one. */
@@ -518,6 +528,49 @@ static const char *choose_swap_file(struct device_options *opt, char *text)
 	opt->limits.vm[LIMIT_SWAP_FILE] = size("swap-file", colon + 1);
 	opt->swap_file = true;
 	return text;
+}
+
+/* GPU:SIZE. Returns the GPU. */
+static const char *choose_swap_gpu(struct device_options *opt, char *text)
+{
+	char *colon = strrchr(text, ':');
+
+	if (!colon || colon == text || !colon[1])
+		die_usage("--swap-gpu %s: GPU:SIZE is wanted, with K, M or G", text);
+	*colon = '\0';
+	opt->be.store = opt->limits.vm[LIMIT_SWAP_GPU] = size("swap-gpu", colon + 1);
+	return text;
+}
+
+/* Software GPUs have numbers. The VM's are the first ones, without a number that of the first. */
+static const char *add_soft_store(struct device_options *opt, const char *name)
+{
+	unsigned int gpus = opt->be.gpus ? opt->be.gpus : 1;
+	char end;
+
+	if (sscanf(name, "soft%2u%c", &opt->swap_soft, &end) != 1 || opt->swap_soft >= TURNS_GPUS ||
+	    name[4] == '0')
+		return "soft1 to soft15 are wanted";
+	return opt->swap_soft < gpus ? "this GPU is one of the VM's own" : NULL;
+}
+
+/* Before the GPUs are looked for. For the broker this memory is a part of the store, too. */
+static void add_swap_gpu(struct device_options *opt, struct share_options *so, enum gpu gpu,
+			 const char *name)
+{
+	const char *why;
+
+	if (gpu == GPU_SOFT)
+		why = add_soft_store(opt, name);
+	else
+		why = gpus_add_store(&opt->jail.gpus, name);
+	if (!why && opt->jail.gpus.named > TURNS_GPUS)
+		why = "the VM has too many GPUs for it";
+	if (why)
+		die_usage("--swap-gpu %s: %s", name, why);
+	if (!so->hello.moves)
+		die_usage("--swap-gpu needs --swap");
+	so->hello.swap += opt->limits.vm[LIMIT_SWAP_GPU];
 }
 
 /* For the broker a file is a part of the store. */
@@ -635,6 +688,7 @@ int main(int argc, char **argv)
 		{"swap", required_argument, NULL, 'U'},
 		{"swap-all", required_argument, NULL, 'I'},
 		{"swap-file", required_argument, NULL, 'J'},
+		{"swap-gpu", required_argument, NULL, 'K'},
 		{"resident", required_argument, NULL, 'D'},
 		{"class", required_argument, NULL, 'C'},
 		{"share", required_argument, NULL, 'S'},
@@ -666,7 +720,7 @@ int main(int argc, char **argv)
 	struct share_options share = {.hello.weight = TURNS_WEIGHT};
 	enum gpu gpu = GPU_AUTO;
 	const char *path = NULL, *name = NULL, *metrics = NULL, *hand_over = NULL, *why;
-	const char *swap_folder = NULL;
+	const char *swap_folder = NULL, *swap_gpu = NULL;
 	struct take_over to = {.listener = -1};
 	struct jail qemu = {.named = false};
 	gid_t group = METRICS_NO_GROUP;
@@ -743,6 +797,9 @@ int main(int argc, char **argv)
 			break;
 		case 'J':
 			swap_folder = choose_swap_file(&opt, optarg);
+			break;
+		case 'K':
+			swap_gpu = choose_swap_gpu(&opt, optarg);
 			break;
 		case 'D':
 			share.hello.resident = size("resident", optarg);
@@ -840,6 +897,8 @@ int main(int argc, char **argv)
 	if (to.taking)
 		find_old_device(hand_over, opt.sessions, &to, &fd);
 
+	if (swap_gpu)
+		add_swap_gpu(&opt, &share, gpu, swap_gpu);
 	choose_backend(&opt, gpu, open_gpu);
 	opt.prewarm = prewarm >= 0 ? (unsigned int)prewarm : opt.plugin;
 	opt.gpu_time |= !opt.plugin;

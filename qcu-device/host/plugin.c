@@ -129,6 +129,18 @@ static bool add_gpu(struct jail_gpus *g, const struct qcu_device_desc *desc)
 	return true;
 }
 
+/* Can all GPUs but the last one, which is the store's, use its memory? */
+static bool is_store_reached(const struct be_ops *ops, struct be *be, unsigned int count)
+{
+	int32_t possible = 1;
+	unsigned int i;
+
+	for (i = 0; i + 1 < count && possible; i++)
+		if (ops->peer_info(be, i, count - 1, QCU_PEER_POSSIBLE, &possible))
+			possible = 0;
+	return possible;
+}
+
 /*
  * Looks at all GPUs. Could kernels reach memory that is not registered: this process's, and all of
  * the guest's?
@@ -160,6 +172,7 @@ static bool reads_everything(const struct be_ops *ops, struct jail_gpus *gpus)
 		}
 		gpus->known &= add_gpu(gpus, &desc);
 	}
+	gpus->store_unreached = gpus->store && !is_store_reached(ops, be, count);
 	ops->close(be);
 	return yes;
 }

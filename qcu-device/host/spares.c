@@ -104,7 +104,8 @@ static uint64_t bound_memory(const struct device *d)
 	unsigned int i;
 
 	if (most != LIMIT_NONE && d->opt->be.movable)
-		most += d->opt->limits.vm[LIMIT_SWAP] + (d->opt->swap_file ? BE_PIECE : 0);
+		most += d->opt->limits.vm[LIMIT_SWAP] + (d->opt->swap_file ? BE_PIECE : 0) +
+			(d->opt->plugin ? 0 : d->opt->be.store);
 	for (i = 0; most != LIMIT_NONE && i < d->ram.count; i++)
 		most += d->ram.file[i].size;
 	return most;

@@ -70,6 +70,22 @@ const char *gpus_choose(struct jail_gpus *g, const char *text)
 	return setenv("CUDA_VISIBLE_DEVICES", text, 1) ? "there is no memory" : NULL;
 }
 
+const char *gpus_add_store(struct jail_gpus *g, const char *name)
+{
+	char text[JAIL_GPUS * GPU_NAME_BYTES + 1];
+	const char *own = getenv("CUDA_VISIBLE_DEVICES"), *why;
+
+	if (!g->named || !own)
+		return "it needs --gpu soft, or the VM's GPUs by their names, --gpu GPU-...";
+	if (strstr(own, name))
+		return "this GPU is one of the VM's own";
+	if (snprintf(text, sizeof(text), "%s,%s", own, name) >= (int)sizeof(text))
+		return "these are too many GPUs";
+	why = gpus_choose(g, text);
+	g->store = !why;
+	return why;
+}
+
 const char *gpus_check(const struct jail_gpus *g)
 {
 	unsigned int i, k;
@@ -86,6 +102,10 @@ const char *gpus_check(const struct jail_gpus *g)
 		if (k == g->devices)
 			return "CUDA has found other GPUs than these";
 	}
+	if (g->store && g->store_unreached)
+		return "the others cannot use the memory of the last one, that of --swap-gpu: "
+		       "there is "
+		       "no access between them (nvidia-smi topo -p2p rw)";
 	return NULL;
 }
 

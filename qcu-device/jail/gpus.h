@@ -17,6 +17,12 @@ bool gpus_are_names(const char *text);
  */
 const char *gpus_choose(struct jail_gpus *g, const char *text);
 
+/*
+ * Adds a GPU that is only for the memory which leaves those that have been named. Returns NULL, or
+ * what is wrong, a sentence.
+ */
+const char *gpus_add_store(struct jail_gpus *g, const char *name);
+
 /* Whether the GPUs that were found are those that were named. Returns NULL, or what is wrong. */
 const char *gpus_check(const struct jail_gpus *g);
 

@@ -28,6 +28,7 @@ struct jail_gpus {
 	unsigned int named; /* 0: all that CUDA shows */
 	unsigned char chosen[JAIL_GPUS][16];
 	char part[GPU_NAME_BYTES]; /* the name of the one part of a GPU, or empty */
+	bool store;		   /* the last one is only for what leaves the others */
 
 	bool known;	    /* false: which GPUs are the VM's cannot be told */
 	unsigned int count; /* of /dev/nvidiaN */
@@ -38,6 +39,7 @@ struct jail_gpus {
 	unsigned int devices; /* as programs count them, at most JAIL_GPUS */
 	unsigned char uuid[JAIL_GPUS][16];
 	uint64_t memory[JAIL_GPUS]; /* bytes */
+	bool store_unreached;	    /* the others cannot use its memory */
 };
 
 struct jail {

@@ -131,6 +131,17 @@ static void keep_memory(struct store *s, struct store_entry *b)
 
 /* ---- blocks ---- */
 
+static bool put_onto_gpu(struct store *s, struct store_entry *b)
+{
+	b->p = s->owner.borrow ? s->owner.borrow(s->owner.ctx, b->bytes) : NULL;
+	return b->p;
+}
+
+static void leave_gpu(struct store *s, struct store_entry *b)
+{
+	s->owner.hand_back(s->owner.ctx, b->p, b->bytes);
+}
+
 static bool put_into_memory(struct store *s, struct store_entry *b)
 {
 	if (!charge_memory(s, b->bytes))
@@ -179,16 +190,39 @@ static const struct {
 	bool (*put)(struct store *s, struct store_entry *b);
 	void (*leave)(struct store *s, struct store_entry *b);
 } media[STORE_MEDIA] = {
+	[STORE_GPU] = {put_onto_gpu, leave_gpu},
 	[STORE_MEMORY] = {put_into_memory, leave_memory},
 	[STORE_FILE] = {put_into_file, leave_file},
 };
 
-static bool put_somewhere(struct store *s, struct store_entry *b)
+static struct store_entry *find_kept_block(struct store *s, uint64_t bytes)
 {
-	for (b->medium = 0; b->medium < STORE_MEDIA; b->medium++)
-		if (media[b->medium].put(s, b))
-			return true;
-	return false;
+	struct store_entry *b;
+
+	pthread_mutex_lock(&s->lock);
+	b = find_kept(s, bytes);
+	pthread_mutex_unlock(&s->lock);
+	return b;
+}
+
+static struct store_entry *new_block(struct store *s, uint64_t bytes)
+{
+	struct store_entry *b = calloc(1, sizeof(*b)), *kept;
+
+	if (!b)
+		return NULL;
+	b->bytes = bytes;
+	for (; b->medium < STORE_MEDIA; b->medium++) {
+		kept = b->medium == STORE_MEMORY ? find_kept_block(s, bytes) : NULL;
+		if (!kept && media[b->medium].put(s, b))
+			return b;
+		if (kept) {
+			free(b);
+			return kept;
+		}
+	}
+	free(b);
+	return NULL;
 }
 
 /* Blocks have the size that is asked for: what a store has is what lies in it. */
@@ -199,21 +233,8 @@ static void *take_block(void *ctx, uint64_t bytes)
 
 	if (find_class(bytes) == STORE_CLASSES)
 		return NULL;
-	bytes = round_up(bytes);
-	pthread_mutex_lock(&s->lock);
-	b = find_kept(s, bytes);
-	pthread_mutex_unlock(&s->lock);
-	if (!b) {
-		b = calloc(1, sizeof(*b));
-		if (!b)
-			return NULL;
-		b->bytes = bytes;
-		if (!put_somewhere(s, b)) {
-			free(b);
-			return NULL;
-		}
-	}
-	if (b->medium == STORE_MEMORY) {
+	b = new_block(s, round_up(bytes));
+	if (b && b->medium == STORE_MEMORY) {
 		pthread_mutex_lock(&s->lock);
 		append_used(s, b);
 		pthread_mutex_unlock(&s->lock);
@@ -263,6 +284,8 @@ static void *block_at(void *ctx, void *block, bool read, bool *soon)
 	struct store_entry *b = block;
 
 	*soon = !b->p;
+	if (b->medium == STORE_GPU)
+		s->owner.moved(s->owner.ctx, STORE_GPU, !read, b->bytes);
 	if (b->p)
 		return b->p;
 	if (!open_window(s)) {
@@ -276,7 +299,7 @@ static void *block_at(void *ctx, void *block, bool read, bool *soon)
 			 errno == EBADMSG ? "it has other bytes" : strerror(errno));
 		return NULL;
 	}
-	s->owner.moved(s->owner.ctx, false, b->bytes);
+	s->owner.moved(s->owner.ctx, STORE_FILE, false, b->bytes);
 	return s->window;
 }
 
@@ -286,7 +309,7 @@ static bool write_block(struct store *s, struct store_entry *b, const void *p)
 		complain("the file of --swap-file cannot be written: %s", strerror(errno));
 		return false;
 	}
-	s->owner.moved(s->owner.ctx, true, b->bytes);
+	s->owner.moved(s->owner.ctx, STORE_FILE, true, b->bytes);
 	return true;
 }
 

@@ -25,7 +25,7 @@
 _Static_assert(STORE_LEAST << (STORE_CLASSES - 1) == BE_PIECE, "the largest block");
 
 /* In the order in which they are used. */
-enum store_medium { STORE_MEMORY, STORE_FILE, STORE_MEDIA };
+enum store_medium { STORE_GPU, STORE_MEMORY, STORE_FILE, STORE_MEDIA };
 
 struct store_entry {
 	struct store_entry *next, **at; /* in a list of those in memory */
@@ -44,8 +44,12 @@ struct store_owner {
 	void *ctx;
 	/* Takes or gives back what the store may have there. */
 	bool (*charge)(void *ctx, enum store_medium medium, int64_t bytes);
-	/* So many bytes have been written to the file (out), or read. */
-	void (*moved)(void *ctx, bool out, uint64_t bytes);
+	/* So many bytes are written there (out) or read, if it is not memory of the host. */
+	void (*moved)(void *ctx, enum store_medium medium, bool out, uint64_t bytes);
+	/* Memory of another GPU, which copy engines use in place; NULL: there is none now. Neither
+	 * calls the store. */
+	void *(*borrow)(void *ctx, uint64_t bytes);
+	void (*hand_back)(void *ctx, void *p, uint64_t bytes);
 };
 
 struct store {

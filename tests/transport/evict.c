@@ -6,6 +6,7 @@
  *   two. At the end, QCU_LOOPBACK_EVICT_COUNT names a file that gets the number of bytes that left.
  * - QCU_LOOPBACK_EVICT_MS=N: the same, N milliseconds after it last left.
  * - QCU_LOOPBACK_SWAP=BYTES: it leaves when others need it, to at most so much host memory.
+ * - QCU_LOOPBACK_SWAP_GPU=BYTES: first to the memory of another GPU, "soft1" for the broker.
  * - QCU_LOOPBACK_SWAP_FILE=FOLDER:BYTES: and to a file there, of at most so many bytes.
  * - QCU_LOOPBACK_SWAP_VM=FILE:SESSION: this process is one session of the VM that has this file.
  *   All bounds are the VM's.
@@ -98,6 +99,7 @@ void evict_setup(struct mir_config *cfg)
 	cfg->limits = &limits;
 	if (swap && *swap)
 		limits.vm[LIMIT_SWAP] = strtoull(swap, NULL, 10);
+	cfg->options.store = limits.vm[LIMIT_SWAP_GPU] = number_of("QCU_LOOPBACK_SWAP_GPU");
 	open_file(cfg, &limits);
 	join_vm(cfg);
 	if ((every || every_ms) && !atomic_exchange(&chance, every + every_ms))

@@ -98,7 +98,7 @@ static uint32_t share_number(const char *name, uint32_t otherwise)
 
 void loopback_share(struct mir_config *cfg)
 {
-	struct keeper_gpu gpu = {.name = "soft"};
+	struct keeper_gpu gpu[2] = {{.name = "soft"}, {.name = "soft1"}};
 	const char *folder = getenv("QCU_LOOPBACK_SHARE"), *why;
 	struct turns_hello hello = {
 		.magic = TURNS_MAGIC,
@@ -108,7 +108,8 @@ void loopback_share(struct mir_config *cfg)
 		.interactive = share_number("QCU_LOOPBACK_INTERACTIVE", 0),
 		.moves = cfg->options.movable,
 		.resident = (uint64_t)share_number("QCU_LOOPBACK_RESIDENT", 0) << 20,
-		.swap = cfg->limits ? cfg->limits->vm[LIMIT_SWAP] + cfg->limits->vm[LIMIT_SWAP_FILE]
+		.swap = cfg->limits ? cfg->limits->vm[LIMIT_SWAP] + cfg->options.store +
+					      cfg->limits->vm[LIMIT_SWAP_FILE]
 				    : 0,
 		.stores = (uint64_t)share_number("QCU_LOOPBACK_SWAP_ALL", 0) << 20,
 	};
@@ -116,9 +117,10 @@ void loopback_share(struct mir_config *cfg)
 
 	if (!folder || !*folder)
 		return;
-	gpu.memory = (uint64_t)share_number("QCU_LOOPBACK_MEMORY", 0) << 20;
+	gpu[0].memory = (uint64_t)share_number("QCU_LOOPBACK_MEMORY", 0) << 20;
+	gpu[1].store = cfg->options.store;
 	snprintf(hello.name, sizeof(hello.name), "%d", (int)getpid());
-	why = keeper_start(&k, &hello, folder, &gpu, 1, NULL);
+	why = keeper_start(&k, &hello, folder, gpu, cfg->options.store ? 2 : 1, NULL);
 	if (why || !turns_map(&cfg->turns, k.gpus, k.orders, k.reports, k.bell))
 		fprintf(stderr, "qcuda: QCU_LOOPBACK_SHARE=%s: %s\n", folder,
 			why ? why : "no memory");

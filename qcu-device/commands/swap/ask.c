@@ -17,6 +17,7 @@
 #define RETRY_NS  50000000	/* no sleep before an answer is longer */
 #define IDLE_S	  1		/* no sleep before an order is longer */
 #define BROKEN_NS 5000000000ull /* a broker that has not looked for so long is not waited for */
+#define NOW_NS	  1000000000ull /* the same if the memory may go elsewhere */
 
 static struct turn_gpu *turn_of(const struct swap_gpu *g)
 {
@@ -33,9 +34,15 @@ static const struct turns_room *room_of(const struct swap_gpu *g)
 	return &mir_turn_orders(turn_of(g))->room[g->m->cfg.session];
 }
 
+/* The GPU after the program's own. No command uses it, and nothing leaves it. */
+static bool is_for_store(const struct swap_gpu *g)
+{
+	return g->device == g->m->devices;
+}
+
 static bool has_broker(const struct swap_gpu *g)
 {
-	return g->device < g->m->turns.gpus;
+	return is_for_store(g) ? g->m->turns.store : g->device < g->m->turns.gpus;
 }
 
 /*
@@ -55,7 +62,8 @@ static bool is_ledger(const struct swap_gpu *g)
 /* A backend may have to look at all its memory, so it is asked only if something has left. */
 static uint64_t count_away(const struct swap_gpu *g)
 {
-	if (!(atomic_load_explicit(&g->m->swap_state, memory_order_relaxed) & SWAP_AWAY))
+	if (is_for_store(g) ||
+	    !(atomic_load_explicit(&g->m->swap_state, memory_order_relaxed) & SWAP_AWAY))
 		return 0;
 	return g->m->cfg.ops->mem_away(g->m->be, g->device);
 }
@@ -63,8 +71,11 @@ static uint64_t count_away(const struct swap_gpu *g)
 /* What the backend counts: on the GPU, or with what is away. */
 static uint64_t count_taken(const struct swap_gpu *g)
 {
-	return atomic_load(g->m->cfg.ops->memory ? &g->held
-						 : &g->m->budget.usage->memory[g->device]);
+	const struct session_usage *u = g->m->budget.usage;
+
+	if (g->m->cfg.ops->memory)
+		return atomic_load(&g->held);
+	return atomic_load(is_for_store(g) ? &u->used[LIMIT_SWAP_GPU] : &u->memory[g->device]);
 }
 
 static uint64_t count_held(const struct swap_gpu *g)
@@ -106,6 +117,10 @@ static void tell_claims(struct swap_gpu *g, uint64_t granted)
 	uint64_t away = count_away(g);
 
 	atomic_store(&g->granted, granted);
+	if (is_for_store(g)) {
+		atomic_store(&t->held, is_ledger(g) ? granted : count_held(g));
+		return;
+	}
 	atomic_store(&t->kept, atomic_load(&g->m->swap->store.kept_bytes));
 	atomic_store(&t->away, away);
 	atomic_store(&t->held, is_ledger(g) ? granted : count_held(g));
@@ -122,7 +137,7 @@ void mir_swap_tell(struct swap_gpu *g)
 	atomic_store(&g->told, count_taken(g));
 	tell_claims(g, atomic_load(&g->asking) ? atomic_load(&g->granted) : count_held(g));
 	pthread_mutex_unlock(&g->tell);
-	if (must_trim(g))
+	if (!is_for_store(g) && must_trim(g))
 		mir_swap_wake(g);
 }
 
@@ -184,7 +199,8 @@ static void sleep_on_word(const _Atomic uint32_t *word, uint32_t is, const struc
  * Waits for the answer to this request. If there is no broker, only the first request waits for
  * one: a new broker looks at the page as soon as it knows it.
  */
-static uint32_t wait_for_answer(struct swap_gpu *g, uint32_t number, uint64_t until_ns)
+static uint32_t wait_for_answer(struct swap_gpu *g, uint32_t number, uint64_t broken_ns,
+				uint64_t until_ns)
 {
 	const struct timespec pause = {.tv_nsec = RETRY_NS};
 	const struct turns_orders *o = mir_turn_orders(turn_of(g));
@@ -195,13 +211,13 @@ static uint32_t wait_for_answer(struct swap_gpu *g, uint32_t number, uint64_t un
 
 	for (;;) {
 		answer = atomic_load(word);
-		if ((answer & ~TURNS_GRANTED) == number)
+		if ((answer & TURNS_NUMBER) == number)
 			return answer;
 		now = atomic_load(&o->looks);
 		if (now != looks)
 			since = spin_clock();
 		looks = now;
-		g->silent = spin_clock() - since > BROKEN_NS || (gone && now == g->silent_looks);
+		g->silent = spin_clock() - since > broken_ns || (gone && now == g->silent_looks);
 		g->silent_looks = now;
 		eventfd_write(g->m->turns.view.bell, 1);
 		if (atomic_load(&g->m->swap->stop) || spin_clock() > until_ns || g->silent)
@@ -210,7 +226,7 @@ static uint32_t wait_for_answer(struct swap_gpu *g, uint32_t number, uint64_t un
 	}
 }
 
-bool mir_swap_ask(struct swap_gpu *g, uint64_t bytes, bool back, uint64_t until_ns)
+bool mir_swap_ask(struct swap_gpu *g, uint64_t bytes, uint32_t how, uint64_t until_ns)
 {
 	struct turns_memory *t;
 	uint32_t number;
@@ -230,12 +246,13 @@ bool mir_swap_ask(struct swap_gpu *g, uint64_t bytes, bool back, uint64_t until_
 		}
 		bytes -= has;
 	}
-	number = (atomic_load(&room_of(g)->answer) + 1) & ~TURNS_GRANTED;
+	number = (atomic_load(&room_of(g)->answer) + 1) & TURNS_NUMBER;
 	if (!number)
 		number = 1;
 	atomic_store(&t->need, bytes);
-	atomic_store(&t->ask, number | (back ? TURNS_BACK : 0));
-	room = wait_for_answer(g, number, until_ns) & TURNS_GRANTED;
+	atomic_store(&t->ask, number | how);
+	room = wait_for_answer(g, number, how == TURNS_NOW ? NOW_NS : BROKEN_NS, until_ns) &
+	       TURNS_GRANTED;
 	if (room) {
 		pthread_mutex_lock(&g->tell);
 		tell_claims(g, atomic_load(&g->granted) + bytes);
@@ -244,6 +261,37 @@ bool mir_swap_ask(struct swap_gpu *g, uint64_t bytes, bool back, uint64_t until_
 	atomic_store(&t->need, 0);
 	pthread_mutex_unlock(&g->ask);
 	return room;
+}
+
+void *mir_swap_borrow(void *mirror, uint64_t bytes)
+{
+	struct mirror *m = mirror;
+	struct swap_gpu *g = &m->swap->gpu[m->devices];
+	void *p = NULL;
+
+	if (!budget_take(&m->budget, LIMIT_SWAP_GPU, bytes))
+		return NULL;
+	/* Until it is taken nothing that was granted goes back. */
+	atomic_fetch_add(&g->asking, 1);
+	if (mir_swap_fits(g, bytes) || mir_swap_ask(g, bytes, TURNS_NOW, UINT64_MAX))
+		p = m->cfg.ops->store_take(m->be, bytes);
+	atomic_fetch_sub(&g->asking, 1);
+	if (p)
+		count_add(m->counts, COUNT_LENT, bytes);
+	else
+		mir_give(m, LIMIT_SWAP_GPU, bytes);
+	mir_swap_tell(g);
+	return p;
+}
+
+void mir_swap_hand_back(void *mirror, void *p, uint64_t bytes)
+{
+	struct mirror *m = mirror;
+
+	m->cfg.ops->store_give(m->be, p, bytes);
+	count_sub(m->counts, COUNT_LENT, bytes);
+	mir_give(m, LIMIT_SWAP_GPU, bytes);
+	mir_swap_tell(&m->swap->gpu[m->devices]);
 }
 
 void mir_swap_skip(struct swap_gpu *g)

@@ -34,11 +34,14 @@ static bool charge_store(void *mirror, enum store_medium medium, int64_t bytes)
 	return true;
 }
 
-static void count_moved(void *mirror, bool out, uint64_t bytes)
+static void count_moved(void *mirror, enum store_medium medium, bool out, uint64_t bytes)
 {
 	struct mirror *m = mirror;
 
-	count_add(m->counts, out ? COUNT_FILE_OUT : COUNT_FILE_IN, bytes);
+	if (medium == STORE_FILE)
+		count_add(m->counts, out ? COUNT_FILE_OUT : COUNT_FILE_IN, bytes);
+	else if (medium == STORE_GPU)
+		count_add(m->counts, out ? COUNT_LENT_OUT : COUNT_LENT_IN, bytes);
 }
 
 bool mir_swap_prepare(struct mirror *m)
@@ -72,7 +75,12 @@ bool mir_swap_prepare(struct mirror *m)
 
 void mir_swap_begin(struct mirror *m)
 {
-	const struct store_owner owner = {.ctx = m, .charge = charge_store, .moved = count_moved};
+	const bool lent = m->cfg.options.store && m->devices < MIR_DEVICES_MAX;
+	const struct store_owner owner = {.ctx = m,
+					  .charge = charge_store,
+					  .moved = count_moved,
+					  .borrow = lent ? mir_swap_borrow : NULL,
+					  .hand_back = mir_swap_hand_back};
 	int file = m->cfg.store_file ? m->cfg.store_file : -1;
 
 	if (!m->swap)
@@ -231,7 +239,8 @@ static bool wait_for_room(struct mirror *m, struct swap_wait *w, bool back, uint
 	if (!w->asking)
 		atomic_fetch_add(&m->swap->gpu[w->device].asking, 1);
 	w->asking = true;
-	room = mir_swap_ask(&m->swap->gpu[w->device], w->need, back, w->since_ns + longest_ns);
+	room = mir_swap_ask(&m->swap->gpu[w->device], w->need, back ? TURNS_BACK : 0,
+			    w->since_ns + longest_ns);
 	w->tries += room;
 	count_add(m->counts, COUNT_ROOM_US, (spin_clock() - began) / 1000);
 	return room;

@@ -115,8 +115,11 @@ void mir_swap_tell_change(struct swap_gpu *g);
 /* Is so much more granted, or need it not be? */
 bool mir_swap_fits(struct swap_gpu *g, uint64_t bytes);
 /* Asks the broker for so much room, and waits for the answer. False: there is none. What is granted
- * already is not asked for. back: for memory that has left. */
-bool mir_swap_ask(struct swap_gpu *g, uint64_t bytes, bool back, uint64_t until_ns);
+ * already is not asked for. how: TURNS_BACK (for memory that has left), TURNS_NOW, or 0. */
+bool mir_swap_ask(struct swap_gpu *g, uint64_t bytes, uint32_t how, uint64_t until_ns);
+/* Memory of the GPU that is only for the store, if there is room at once; and its end. */
+void *mir_swap_borrow(void *mirror, uint64_t bytes);
+void mir_swap_hand_back(void *mirror, void *p, uint64_t bytes);
 /* The session is new: earlier orders were for another one. */
 void mir_swap_skip(struct swap_gpu *g);
 /* The broker's order to leave; 0: there is none that has not been carried out. */

@@ -3,7 +3,9 @@
  * A backend that tries, from inside a mirror, what an attacker in the mirror would try. The command
  * INFO makes it do so. It reports for each attempt whether it was refused. Everything else is done
  * by the backend that QCU_TEST_BACKEND names: the path of be_cuda.so, or by default the software
- * GPU. With QCU_TEST_PAGEABLE=1 its GPUs read memory that is not registered.
+ * GPU. With QCU_TEST_PAGEABLE=1 its GPUs read memory that is not registered. With QCU_TEST_STORE
+ * there are two, of which a mirror has one for the store; with QCU_TEST_STORE=far they do not reach
+ * each other.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -379,6 +381,25 @@ static int device_desc(struct be *be, unsigned int dev, struct qcu_device_desc *
 	return rc;
 }
 
+static int open_backend(struct be **be, const struct be_options *options)
+{
+	struct be_options o = *options;
+
+	o.gpus = getenv("QCU_TEST_STORE") && !o.store ? 2 : 1;
+	return real->open(be, &o);
+}
+
+static int peer_info(struct be *be, unsigned int dev, unsigned int peer, uint32_t attr,
+		     int32_t *value)
+{
+	const char *store = getenv("QCU_TEST_STORE");
+	int rc = real->peer_info(be, dev, peer, attr, value);
+
+	if (store && !strcmp(store, "far"))
+		*value = 0;
+	return rc;
+}
+
 __attribute__((visibility("default"))) const struct be_ops *be_plugin(void);
 
 const struct be_ops *be_plugin(void)
@@ -401,6 +422,9 @@ const struct be_ops *be_plugin(void)
 	ops = *real;
 	ops.versions = versions;
 	ops.device_desc = device_desc;
+	if (real == &be_soft)
+		ops.open = open_backend;
+	ops.peer_info = peer_info;
 	/* As with NVIDIA's GPU: what mirrors know comes from the main process. */
 	ops.sensors = NULL;
 	return &ops;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory that leaves the GPU for a file (--swap-file): two programs of a VM, in their sandboxes,
- * with more memory than the software GPU has. Folders that cannot be used come first.
+ * Memory that leaves the GPU for another GPU (--swap-gpu) and a file (--swap-file): two programs of
+ * a VM, in their sandboxes, with more memory than the software GPU has. Folders and sizes that
+ * cannot be used come first.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -31,7 +32,8 @@ static char folder[] = "/tmp/qcu-filed-XXXXXX";
 static char shares[64], files[64], option[96];
 static struct frontend fe;
 static FILE *log_file;
-static pid_t broker_pid;
+static pid_t broker_pid[2];
+static char *const gpus[] = {(char[]){"soft"}, (char[]){"soft1"}};
 static uint64_t address[PROGRAMS + 1];
 
 static int find_programs(void **state)
@@ -48,17 +50,20 @@ static int find_programs(void **state)
 static int clean_up(void **state)
 {
 	char path[96];
+	unsigned int i;
 
 	(void)state;
-	snprintf(path, sizeof(path), "%s/soft.lock", shares);
-	unlink(path);
-	snprintf(path, sizeof(path), "%s/soft.share", shares);
-	unlink(path);
+	for (i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s.lock", shares, gpus[i]);
+		unlink(path);
+		snprintf(path, sizeof(path), "%s/%s.share", shares, gpus[i]);
+		unlink(path);
+	}
 	/* Nothing else has been left there. */
 	return rmdir(files) || rmdir(shares) || rmdir(folder);
 }
 
-static void refused(const char *where, const char *says)
+static void must_be_refused(const char *says)
 {
 	char gpu[] = "--gpu=soft", swap[] = "--swap=2M", share[96], sock[96], text[4096];
 	char *args[] = {program, gpu, share, swap, option, sock, NULL};
@@ -67,11 +72,16 @@ static void refused(const char *where, const char *says)
 
 	snprintf(share, sizeof(share), "--share=%s", shares);
 	snprintf(sock, sizeof(sock), "--socket=%s/socket", folder);
-	snprintf(option, sizeof(option), "--swap-file=%s:64M", where);
 	pid = program_start(args, &err);
 	code = program_finish(pid, err, text, sizeof(text));
 	if (code != 1 || !strstr(text, says))
-		fail_msg("%s: code %d, %s", where, code, text);
+		fail_msg("%s: code %d, %s", option, code, text);
+}
+
+static void refused(const char *where, const char *says)
+{
+	snprintf(option, sizeof(option), "--swap-file=%s:64M", where);
+	must_be_refused(says);
 }
 
 static void wrong_folders(void **state)
@@ -82,24 +92,59 @@ static void wrong_folders(void **state)
 	refused("/proc", "no files without a name");
 }
 
-static void start_broker(void)
+static void start_broker(unsigned int i, char *memory)
 {
-	char folder_option[] = "--folder", gpu_option[] = "--gpu", gpu[] = "soft";
-	char memory_option[] = "--memory", memory[] = "16";
-	char *args[] = {broker, folder_option, shares, gpu_option,
-			gpu,	memory_option, memory, NULL};
+	char folder_option[] = "--folder", gpu_option[] = "--gpu", memory_option[] = "--memory";
+	char *args[] = {broker,	 folder_option, shares, gpu_option,
+			gpus[i], memory_option, memory, NULL};
+	char path[96];
 
-	broker_pid = fork();
-	if (!broker_pid) {
+	broker_pid[i] = fork();
+	if (!broker_pid[i]) {
 		execv(broker, args);
 		_exit(127);
 	}
+	snprintf(path, sizeof(path), "%s/%s.share", shares, gpus[i]);
+	while (access(path, F_OK))
+		usleep(1000);
+}
+
+static void start_brokers(void)
+{
+	char first[] = "16", second[] = "6";
+
+	start_broker(0, first);
+	start_broker(1, second);
+}
+
+/* Does the second GPU's broker say this of the VM? */
+static bool second_says(const char *text)
+{
+	char command[PATH_MAX + 128], line[512] = "";
+	FILE *f;
+
+	snprintf(command, sizeof(command), "%s --folder %s --gpu soft1 --status", broker, shares);
+	f = popen(command, "r");
+	assert_non_null(f);
+	if (!fgets(line, sizeof(line), f))
+		line[0] = '\0';
+	pclose(f);
+	return strstr(line, text);
+}
+
+static void wrong_size(void **state)
+{
+	(void)state;
+	start_brokers();
+	snprintf(option, sizeof(option), "--swap-gpu=soft1:7M");
+	must_be_refused("--swap-gpu 7 MiB is more than is left: the GPU has 6 MiB");
 }
 
 static void start(void)
 {
 	char gpu[] = "--gpu=soft", vram[] = "--vram=64M", swap[] = "--swap=2M", share[96];
-	char *args[] = {program, gpu, vram, swap, option, share, NULL};
+	char lent[] = "--swap-gpu=soft1:6M";
+	char *args[] = {program, gpu, vram, swap, lent, option, share, NULL};
 	unsigned int q;
 
 	snprintf(share, sizeof(share), "--share=%s", shares);
@@ -181,7 +226,6 @@ static void in_turns(void **state)
 	unsigned int i;
 
 	(void)state;
-	start_broker();
 	start();
 	begin_program(1);
 	begin_program(2);
@@ -192,6 +236,10 @@ static void in_turns(void **state)
 	while (!said("VM: swap-file: "))
 		usleep(1000);
 	assert_false(said("VM: swap-file: 0 "));
+	while (!said("VM: swap-gpu: "))
+		usleep(1000);
+	assert_false(said("VM: swap-gpu: 0 "));
+	assert_true(second_says("held_mib 6 ") && second_says("resident_mib 6"));
 	/* It dies while its memory is there. Who comes after it finds nothing of it. */
 	check_program(2);
 	kill(fe_mirror(&fe, 1), SIGKILL);
@@ -201,16 +249,20 @@ static void in_turns(void **state)
 	check_program(1);
 	assert_int_equal(fe_close(&fe, 1), 0);
 	assert_int_equal(fe_close(&fe, 2), 0);
+	assert_true(second_says("held_mib 0 "));
 	assert_int_equal(fe_stop(&fe), 0);
 	assert_false(said("cannot") || said("fewer files"));
 	fclose(log_file);
-	kill(broker_pid, SIGKILL);
-	waitpid(broker_pid, NULL, 0);
+	for (i = 0; i < 2; i++) {
+		kill(broker_pid[i], SIGKILL);
+		waitpid(broker_pid[i], NULL, 0);
+	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(wrong_folders),
+					   cmocka_unit_test(wrong_size),
 					   cmocka_unit_test(in_turns)};
 
 	return cmocka_run_group_tests(tests, find_programs, clean_up);

@@ -415,6 +415,7 @@ static void minors(void **state)
 
 #define UUID  "01234567-89ab-cdef-0123-456789abcdef"
 #define OTHER "fedcba98-7654-3210-fedc-ba9876543210"
+#define MORE  "11111111-2222-3333-4444-555555555555"
 
 static void bad_names(void **state)
 {
@@ -466,6 +467,21 @@ static void names(void **state)
 	assert_string_equal(name, "GPU-" UUID);
 	g.devices = 3;
 	assert_non_null(gpus_check(&g));
+
+	/* One more, for what leaves them. */
+	assert_non_null(gpus_add_store(&g, "GPU-" OTHER));
+	assert_non_null(gpus_add_store(&g, "MIG-" MORE));
+	assert_non_null(gpus_add_store(&g, "GPU-1"));
+	assert_false(g.store);
+	assert_null(gpus_choose(&g, "GPU-" UUID ",GPU-" OTHER));
+	assert_null(gpus_add_store(&g, "GPU-" MORE));
+	assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"), "GPU-" UUID ",GPU-" OTHER ",GPU-" MORE);
+	assert_true(g.store && g.named == 3);
+	memcpy(g.uuid[2], g.chosen[2], sizeof(uuid));
+	assert_null(gpus_check(&g));
+	g.store_unreached = true;
+	assert_non_null(gpus_check(&g));
+	g.store = g.store_unreached = false;
 
 	assert_null(gpus_choose(&g, "MIG-" UUID));
 	assert_int_equal(g.named, 1);

@@ -55,6 +55,9 @@ static void refused(const char *says, const char *a, const char *b, const char *
 			 code, text);
 }
 
+/* What the software GPU's number is the end of. */
+#define SOFT_GPU "GPU-71435544-4120-736f-6674-20475055000"
+
 static void bad_options(void **state)
 {
 	char path[200];
@@ -100,6 +103,32 @@ static void bad_options(void **state)
 	refused("--swap-file 0", "--socket", sock, "--swap-file", "/tmp:0");
 	refused("--swap-file 1T", "--socket", sock, "--swap-file", "/a:b:1T");
 	refused("--swap-file -1", "--socket", sock, "--swap-file", "/tmp:-1");
+	refused("--swap-gpu needs --swap", "--gpu=soft", "--socket", sock, "--swap-gpu=soft1:1G");
+	refused("GPU:SIZE is wanted", "--socket", sock, "--swap-gpu", "soft1");
+	refused("GPU:SIZE is wanted", "--socket", sock, "--swap-gpu", "soft1:");
+	refused("GPU:SIZE is wanted", "--socket", sock, "--swap-gpu", ":1G");
+	refused("--swap-gpu 0", "--socket", sock, "--swap-gpu", "soft1:0");
+	refused("--swap-gpu -1", "--socket", sock, "--swap-gpu", "soft1:-1");
+	refused("soft1 to soft15", "--gpu=soft", "--socket", sock, "--swap-gpu=soft:1G");
+	refused("soft1 to soft15", "--gpu=soft", "--socket", sock, "--swap-gpu=soft16:1G");
+	refused("soft1 to soft15", "--gpu=soft", "--socket", sock, "--swap-gpu=soft-1:1G");
+	refused("soft1 to soft15", "--gpu=soft", "--socket", sock, "--swap-gpu=soft01:1G");
+	refused("soft1 to soft15", "--gpu=soft", "--socket", sock, "--swap-gpu=soft1x:1G");
+	refused("soft1 to soft15", "--gpu=soft", "--socket", sock, "--swap-gpu=GPU-1:1G");
+	refused("one of the VM's own", "--gpu=soft", "--gpus=2", "--socket=/x",
+		"--swap-gpu=soft1:1G");
+	refused("--gpu soft, or", "--socket", sock, "--swap-gpu", "soft1:1G");
+	refused("--gpu soft, or", "--socket", sock, "--gpu=cuda",
+		"--swap-gpu=GPU-01234567-89ab-cdef-0123-456789abcdef:1G");
+	refused("one of the VM's own", "--socket=/x",
+		"--gpu=GPU-01234567-89ab-cdef-0123-456789abcdee,"
+		"GPU-01234567-89ab-cdef-0123-456789abcdef",
+		"--swap-gpu=GPU-01234567-89ab-cdef-0123-456789abcdef:1G", NULL);
+	refused("names as nvidia-smi -L prints them", "--socket=/x",
+		"--gpu=GPU-01234567-89ab-cdef-0123-456789abcdee", "--swap-gpu=GPU-1:1G", NULL);
+	refused("only one part (MIG)", "--socket=/x",
+		"--gpu=MIG-01234567-89ab-cdef-0123-456789abcdee",
+		"--swap-gpu=GPU-01234567-89ab-cdef-0123-456789abcdef:1G", NULL);
 	refused("--take-over needs --socket and --hand-over", "--socket", sock, "--take-over",
 		NULL);
 	refused("--take-over needs --socket and --hand-over", "--fd", "3", "--take-over", NULL);
@@ -116,6 +145,23 @@ static void no_plugin(void **state)
 	setenv("QCU_BACKEND_DIR", dir, 1);
 	refused("no cuda backend", "--socket", sock, "--gpu", "cuda");
 	unsetenv("QCU_BACKEND_DIR");
+}
+
+/* A GPU for the store that is not there, or that the others do not reach. */
+static void bad_stores(void **state)
+{
+	static const char gpu[] = "--gpu=" SOFT_GPU "0", store[] = "--swap-gpu=" SOFT_GPU "1:1G";
+	char backends[PATH_MAX];
+
+	(void)state;
+	assert_int_equal(program_path(backends, "tests/jail"), 0);
+	setenv("QCU_BACKEND_DIR", backends, 1);
+	refused("has not found all of these", gpu, store, "--swap=1G", "--socket=/x");
+	setenv("QCU_TEST_STORE", "far", 1);
+	refused("no access between them", gpu, store, "--swap=1G", "--socket=/x");
+	unsetenv("QCU_TEST_STORE");
+	unsetenv("QCU_BACKEND_DIR");
+	unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
 static void bad_sockets(void **state)
@@ -255,9 +301,10 @@ static void qemu_user(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bad_options),	cmocka_unit_test(no_plugin),
-		cmocka_unit_test(bad_sockets),	cmocka_unit_test(serves_once),
-		cmocka_unit_test(stale_socket), cmocka_unit_test(qemu_user),
+		cmocka_unit_test(bad_stores),  cmocka_unit_test(bad_options),
+		cmocka_unit_test(no_plugin),   cmocka_unit_test(bad_sockets),
+		cmocka_unit_test(serves_once), cmocka_unit_test(stale_socket),
+		cmocka_unit_test(qemu_user),
 	};
 
 	return cmocka_run_group_tests(tests, find_program, clean_up);

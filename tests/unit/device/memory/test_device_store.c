@@ -25,6 +25,7 @@
 static struct store s;
 static struct be_ops ops;
 static uint64_t charged, filed, file_bound, moved_out, moved_in;
+static uint64_t lent, lendable, lent_out, lent_in; /* memory of another GPU */
 static unsigned int registered;
 static int file = -1;
 
@@ -84,16 +85,36 @@ static bool charge(void *ctx, enum store_medium medium, int64_t bytes)
 	uint64_t *sum = medium == STORE_FILE ? &filed : &charged;
 
 	(void)ctx;
+	assert_int_not_equal(medium, STORE_GPU);
 	if (bytes > 0 && *sum + (uint64_t)bytes > (medium == STORE_FILE ? file_bound : BOUND))
 		return false;
 	*sum += (uint64_t)bytes;
 	return true;
 }
 
-static void moved(void *ctx, bool out, uint64_t bytes)
+static void moved(void *ctx, enum store_medium medium, bool out, uint64_t bytes)
 {
 	(void)ctx;
-	*(out ? &moved_out : &moved_in) += bytes;
+	if (medium == STORE_GPU)
+		*(out ? &lent_out : &lent_in) += bytes;
+	else
+		*(out ? &moved_out : &moved_in) += bytes;
+}
+
+static void *borrow(void *ctx, uint64_t bytes)
+{
+	(void)ctx;
+	if (bytes > lendable - lent)
+		return NULL;
+	lent += bytes;
+	return malloc(bytes);
+}
+
+static void hand_back(void *ctx, void *p, uint64_t bytes)
+{
+	(void)ctx;
+	lent -= bytes;
+	free(p);
 }
 
 static int host_register(struct be *be, void *p, uint64_t bytes)
@@ -110,17 +131,27 @@ static int host_unregister(struct be *be, void *p)
 	return 0;
 }
 
-static const struct store_owner owner = {.charge = charge, .moved = moved};
+static const struct store_owner owner = {.charge = charge, .moved = moved},
+				lent_owner = {.charge = charge,
+					      .moved = moved,
+					      .borrow = borrow,
+					      .hand_back = hand_back};
+
+static int begin_with(const struct store_owner *o)
+{
+	ops.host_register = host_register;
+	ops.host_unregister = host_unregister;
+	charged = filed = moved_out = moved_in = registered = 0;
+	lent = lent_out = lent_in = lendable = 0;
+	file_bound = FILE_BOUND;
+	store_init(&s, &ops, NULL, o, file);
+	return 0;
+}
 
 static int begin(void **state)
 {
 	(void)state;
-	ops.host_register = host_register;
-	ops.host_unregister = host_unregister;
-	charged = filed = moved_out = moved_in = registered = 0;
-	file_bound = FILE_BOUND;
-	store_init(&s, &ops, NULL, &owner, file);
-	return 0;
+	return begin_with(&owner);
 }
 
 static int end(void **state)
@@ -128,10 +159,10 @@ static int end(void **state)
 	(void)state;
 	store_end(&s);
 	store_fini(&s);
-	return charged || filed || registered;
+	return charged || filed || registered || lent;
 }
 
-static int begin_with_file(void **state)
+static int open_file(void)
 {
 	const char *folder = getenv("TMPDIR");
 
@@ -140,7 +171,22 @@ static int begin_with_file(void **state)
 		fprintf(stderr, "no file without a name can be made here: %s\n", strerror(errno));
 		return -1;
 	}
-	return begin(state);
+	return 0;
+}
+
+static int begin_with_file(void **state)
+{
+	return open_file() || begin(state);
+}
+
+static int begin_with_all(void **state)
+{
+	(void)state;
+	if (open_file())
+		return -1;
+	begin_with(&lent_owner);
+	lendable = 3 * BOUND;
+	return 0;
 }
 
 static int end_with_file(void **state)
@@ -441,6 +487,52 @@ static void test_bad_reads(void **state)
 	give(memory[1], BLOCK);
 }
 
+/* Memory of another GPU comes first, then memory, then the file. Each has its bytes. */
+static void test_lent(void **state)
+{
+	void *block[8], *more;
+	unsigned int i;
+	bool to_file;
+
+	(void)state;
+	lendable = 2 * BLOCK;
+	for (i = 0; i < 6; i++) {
+		block[i] = take(BLOCK);
+		assert_true(put(block[i], BLOCK, i, &to_file));
+		assert_int_equal(to_file, i >= 4);
+	}
+	assert_int_equal(lent, 2 * BLOCK);
+	assert_int_equal(lent_out, 2 * BLOCK);
+	assert_int_equal(charged, BOUND);
+	assert_int_equal(filed, 2 * BLOCK);
+	/* What leaves memory for the file is memory's oldest. */
+	assert_true(store_demote(&s));
+	assert_int_equal(lent, 2 * BLOCK);
+	assert_int_equal(filed, 3 * BLOCK);
+	for (i = 0; i < 6; i++)
+		assert_true(has(block[i], BLOCK, i));
+	assert_int_equal(lent_in, 2 * BLOCK);
+	/* It is not kept for the next time, and comes before memory that is. */
+	give(block[0], BLOCK);
+	assert_int_equal(lent, BLOCK);
+	give(block[3], BLOCK);
+	assert_true(s.kept_bytes);
+	block[0] = take(BLOCK);
+	assert_int_equal(lent, 2 * BLOCK);
+	/* It is full: memory that is kept, and more of it. */
+	block[3] = take(BLOCK);
+	assert_int_equal(lent, 2 * BLOCK);
+	more = take(1);
+	assert_non_null(more);
+	give(more, 1);
+	for (i = 0; i < 6; i++)
+		give(block[i], BLOCK);
+	/* The end gives it back, too. */
+	block[0] = take(BLOCK);
+	store_end(&s);
+	give(block[0], BLOCK);
+}
+
 #define STEPS 4000
 #define HELD  24u
 
@@ -459,6 +551,8 @@ static void test_steps(void **state)
 		i = (unsigned int)rand_r(&seed) % HELD;
 		if (!(rand_r(&seed) % 8))
 			store_demote(&s);
+		if (!(rand_r(&seed) % 64) && lendable)
+			lendable = lent + (uint64_t)rand_r(&seed) % BOUND + 1;
 		if (!(rand_r(&seed) % 32))
 			store_trim(&s, 0);
 		if (!(rand_r(&seed) % 32))
@@ -529,6 +623,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_given_meanwhile, begin_with_file,
 						end_with_file),
 		cmocka_unit_test_setup_teardown(test_steps, begin_with_file, end_with_file),
+		cmocka_unit_test_setup_teardown(test_lent, begin_with_all, end_with_file),
+		cmocka_unit_test_setup_teardown(test_steps, begin_with_all, end_with_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
