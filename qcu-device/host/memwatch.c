@@ -33,6 +33,7 @@
 
 #include "qcu-device/base/complain.h"
 #include "qcu-device/host/vhost.h"
+#include "qcu-device/jail/gpus.h"
 
 #define EACH_MS	    1000 /* NVML is asked no more often than that */
 #define IDLE_MS	    200	 /* how often the main process looks whether a program asks */
@@ -54,6 +55,7 @@ struct report {
 	struct watched_gpu {
 		uint64_t bus; /* sensors_bus(); 0: it is none of the VM's, or unknown */
 		bool shares;  /* it is known how busy each process keeps it */
+		bool store;   /* it is only for the VM's store (--swap-gpu) */
 		struct gpu_sensors sensors;
 	} gpu[GPUS];
 };
@@ -81,9 +83,10 @@ static struct {
 	int (*count)(unsigned int *count);
 	int (*device)(unsigned int index, void **device);
 	int (*processes)(void *device, unsigned int *count, struct process_info *infos);
-	/* For a part of a GPU. */
+	/* For a part of a GPU, or one for the store. */
 	int (*by_uuid)(const char *uuid, void **device);
 	int (*whole)(void *part, void **device);
+	int (*index)(void *device, unsigned int *index);
 } nvml;
 
 /*
@@ -93,6 +96,7 @@ static struct {
 struct asked_gpus {
 	void *device[GPUS], *holder[GPUS];
 	unsigned int count;
+	unsigned int store; /* that for the store (--swap-gpu); GPUS: there is none */
 };
 
 struct pci_info {
@@ -141,8 +145,20 @@ static const char *find_part(struct asked_gpus *a, const char *part)
 	return NULL;
 }
 
-/* part: the name of the one part of a GPU, or empty. Returns why there is no NVML, or NULL. */
-static const char *load_nvml(struct asked_gpus *a, const char *part)
+static const char *find_store(struct asked_gpus *a, const struct jail_gpus *g)
+{
+	char name[GPU_NAME_BYTES];
+	void *device;
+
+	gpus_name(g, g->devices - 1, name, sizeof(name));
+	if (!nvml.by_uuid || !nvml.index || nvml.by_uuid(name, &device) ||
+	    nvml.index(device, &a->store) || a->store >= a->count)
+		return "NVML does not know the GPU of --swap-gpu";
+	return NULL;
+}
+
+/* Returns why there is no NVML, or NULL. */
+static const char *load_nvml(struct asked_gpus *a, const struct jail_gpus *g)
 {
 	static const char *const names[] = {"nvmlInit_v2", "nvmlDeviceGetCount_v2",
 					    "nvmlDeviceGetHandleByIndex_v2",
@@ -154,6 +170,7 @@ static const char *load_nvml(struct asked_gpus *a, const char *part)
 		void **to;
 	} more[] = {
 		{"nvmlDeviceGetHandleByUUID", (void **)&nvml.by_uuid},
+		{"nvmlDeviceGetIndex", (void **)&nvml.index},
 		{"nvmlDeviceGetDeviceHandleFromMigDeviceHandle", (void **)&nvml.whole},
 		{"nvmlDeviceGetPciInfo_v3", (void **)&sensors.place},
 		{"nvmlDeviceGetMinorNumber", (void **)&sensors.minor},
@@ -180,8 +197,8 @@ static const char *load_nvml(struct asked_gpus *a, const char *part)
 		*more[i].to = dlsym(lib, more[i].name);
 	if (nvml.init() || nvml.count(&a->count))
 		return "NVML does not start";
-	if (*part)
-		return find_part(a, part);
+	if (g->part[0])
+		return find_part(a, g->part);
 	if (a->count > GPUS)
 		a->count = GPUS;
 	for (i = 0; i < a->count; i++) {
@@ -189,7 +206,7 @@ static const char *load_nvml(struct asked_gpus *a, const char *part)
 			return "NVML does not name a GPU";
 		a->holder[i] = a->device[i];
 	}
-	return NULL;
+	return g->store ? find_store(a, g) : NULL;
 }
 
 /* A mirror's parent is the first process of its namespace, which the main process knows. */
@@ -233,6 +250,7 @@ static const char *ask_nvml(const struct asked_gpus *a, struct report *r)
 	int rc;
 
 	for (gpu = 0; gpu < a->count; gpu++) {
+		r->gpu[gpu].store = gpu == a->store;
 		n = USES - r->count;
 		rc = nvml.processes(a->holder[gpu], &n, infos);
 		if (rc == TOO_SMALL)
@@ -409,7 +427,7 @@ static void __attribute__((noreturn))
 watch_for_main(int from_main, const struct device_options *opt)
 {
 	static struct report report;
-	struct asked_gpus gpus = {.count = 0};
+	struct asked_gpus gpus = {.store = GPUS};
 	unsigned int what;
 	const char *why;
 	int null = open("/dev/null", O_RDWR);
@@ -425,7 +443,7 @@ watch_for_main(int from_main, const struct device_options *opt)
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGUSR1, SIG_IGN);
 	prctl(PR_SET_NAME, "qcu-memwatch");
-	why = load_nvml(&gpus, opt->jail.gpus.part);
+	why = load_nvml(&gpus, &opt->jail.gpus);
 	if (!why && !jail_memwatch(&opt->jail))
 		why = "the process that would watch cannot be confined";
 	while (!why && (what = wait_to_be_asked(from_main))) {
@@ -457,7 +475,7 @@ const char *memwatch_start(const struct device_options *opt)
 	limits_default(&l);
 	watches_memory = l.session[LIMIT_LIBRARY_MEMORY] != LIMIT_NONE &&
 			 (l.session[LIMIT_DEVICE_MEMORY] != LIMIT_NONE ||
-			  l.vm[LIMIT_DEVICE_MEMORY] != LIMIT_NONE);
+			  l.vm[LIMIT_DEVICE_MEMORY] != LIMIT_NONE || opt->be.store);
 	if (!opt->plugin || (!watches_memory && opt->sensors == SENSORS_NONE && !opt->gpu_time))
 		return NULL;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
@@ -506,7 +524,7 @@ static uint64_t charged_to(const struct device *d, unsigned int queue)
 
 	for (i = 0; i < USAGE_DEVICES; i++)
 		sum += atomic_load(&d->usage->sessions[queue].memory[i]);
-	return sum;
+	return sum + atomic_load(&d->usage->sessions[queue].used[LIMIT_SWAP_GPU]);
 }
 
 static void kill_session_over_limit(struct device *d, unsigned int queue, uint64_t bytes,
@@ -544,6 +562,7 @@ static void add_up(const struct device *d, const struct report *r, uint32_t gpu,
 /* One GPU. One session at most: what the others use is looked at again a second later. */
 static void judge_gpu(struct device *d, const struct report *r, uint32_t gpu)
 {
+	const enum limit what = r->gpu[gpu].store ? LIMIT_SWAP_GPU : LIMIT_DEVICE_MEMORY;
 	struct limits l = d->opt->limits;
 	uint64_t allowance, sum = 0, excess, most = 0;
 	unsigned int q, worst = 0;
@@ -555,9 +574,8 @@ static void judge_gpu(struct device *d, const struct report *r, uint32_t gpu)
 	for (q = 1; q <= d->opt->sessions; q++) {
 		uint64_t counts = excess_over(s.on_gpu[q], allowance);
 
-		if (counts > l.session[LIMIT_DEVICE_MEMORY]) {
-			kill_session_over_limit(d, q, counts, LIMIT_DEVICE_MEMORY,
-						l.session[LIMIT_DEVICE_MEMORY], "");
+		if (counts > l.session[what]) {
+			kill_session_over_limit(d, q, counts, what, l.session[what], "");
 			return;
 		}
 		sum += counts;
@@ -567,9 +585,8 @@ static void judge_gpu(struct device *d, const struct report *r, uint32_t gpu)
 			most = excess;
 		}
 	}
-	if (worst && sum > l.vm[LIMIT_DEVICE_MEMORY])
-		kill_session_over_limit(d, worst, sum, LIMIT_DEVICE_MEMORY,
-					l.vm[LIMIT_DEVICE_MEMORY], "its ");
+	if (worst && sum > l.vm[what])
+		kill_session_over_limit(d, worst, sum, what, l.vm[what], "its ");
 }
 
 static bool any_lives(const struct device *d)

@@ -42,6 +42,7 @@ API int nvmlDeviceGetHandleByIndex_v2(unsigned int index, void **device);
 API int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned int *count,
 						struct info *infos);
 API int nvmlDeviceGetHandleByUUID(const char *uuid, void **device);
+API int nvmlDeviceGetIndex(void *device, unsigned int *index);
 API int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *device, void **whole);
 API int nvmlDeviceGetGpuInstanceId(void *device, unsigned int *id);
 API int nvmlDeviceGetComputeInstanceId(void *device, unsigned int *id);
@@ -98,10 +99,24 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned int *count, s
 	return fake->error;
 }
 
+static unsigned int gpu_of(void *device)
+{
+	return (unsigned int)((char *)device - gpus);
+}
+
 int nvmlDeviceGetHandleByUUID(const char *uuid, void **device)
 {
-	*device = &part;
+	/* A whole GPU's name ends with its number. */
+	*device = strncmp(uuid, "GPU-", 4) ? &part : &gpus[uuid[strlen(uuid) - 1] - '0'];
+	if (*device != &part)
+		return fake->error;
 	return fake->part[0] && !strcmp(uuid, fake->part) ? fake->error : 6;
+}
+
+int nvmlDeviceGetIndex(void *device, unsigned int *index)
+{
+	*index = gpu_of(device);
+	return fake->error;
 }
 
 int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *device, void **whole)
@@ -120,11 +135,6 @@ int nvmlDeviceGetComputeInstanceId(void *device, unsigned int *id)
 {
 	*id = 1;
 	return device == &part ? fake->error : 2;
-}
-
-static unsigned int gpu_of(void *device)
-{
-	return (unsigned int)((char *)device - gpus);
 }
 
 static int say(void *device, unsigned int of_first, unsigned int *to)

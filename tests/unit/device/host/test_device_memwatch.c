@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,7 +28,7 @@
 
 #define MIB 0x100000ull
 
-static char program[PATH_MAX], backend_dir[PATH_MAX], library_dir[PATH_MAX];
+static char program[PATH_MAX], broker[PATH_MAX], backend_dir[PATH_MAX], library_dir[PATH_MAX];
 static char numbers[] = "/tmp/qcu-nvml-XXXXXX";
 static struct fake_nvml *fake;
 static struct frontend fe;
@@ -40,6 +41,7 @@ static int find_programs(void **state)
 	(void)state;
 	if (fd < 0 || ftruncate(fd, sizeof(*fake)) ||
 	    program_path(program, "qcu-device/qcu-device") ||
+	    program_path(broker, "qcu-device/qcu-share") ||
 	    program_path(backend_dir, "tests/jail") || program_path(library_dir, "tests/memwatch"))
 		return -1;
 	fake = mmap(NULL, sizeof(*fake), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -64,20 +66,23 @@ static int works(unsigned int session)
 }
 
 /*
- * Two sessions, whose mirrors work. limit, nvml: arguments of --limit and --nvml. more: one more
- * option, or NULL.
+ * Two sessions, whose mirrors work. limit, nvml: arguments of --limit and --nvml. more: up to three
+ * more options, and NULL.
  */
 static char gpu[64] = "cuda";
 
-static void start_and_count(char *limit, char *nvml, bool with_nvml, char *more)
+static void start_and_count(char *limit, char *nvml, bool with_nvml, char *const *more)
 {
 	char nvml_option[] = "--nvml";
 	char gpu_option[] = "--gpu", spares_option[] = "--prewarm", spares[] = "0";
 	char limit_option[] = "--limit", allowance[] = "library-memory=100M";
 	char *argv[] = {program,      gpu_option, gpu,		spares_option, spares,
 			limit_option, allowance,  limit_option, limit,	       nvml_option,
-			nvml,	      more,	  NULL};
-	unsigned int q;
+			nvml,	      NULL,	  NULL,		NULL,	       NULL};
+	unsigned int q, i;
+
+	for (i = 0; more[i]; i++)
+		argv[11 + i] = more[i];
 
 	if (with_nvml)
 		setenv("LD_LIBRARY_PATH", library_dir, 1);
@@ -94,7 +99,9 @@ static void start_and_count(char *limit, char *nvml, bool with_nvml, char *more)
 
 static void start_with(char *limit, char *nvml, bool with_nvml)
 {
-	start_and_count(limit, nvml, with_nvml, NULL);
+	char *none = NULL;
+
+	start_and_count(limit, nvml, with_nvml, &none);
 }
 
 static void start(char *limit, bool with_nvml)
@@ -242,6 +249,84 @@ static void unknown_part(void **state)
 		usleep(1000);
 	assert_int_equal(works(1) | works(2), 0);
 	stop();
+}
+
+/* What the software GPU's number is the end of. */
+#define SOFT_GPU "GPU-71435544-4120-736f-6674-20475055000"
+
+static char shares[] = "/tmp/qcu-shares-XXXXXX";
+
+static void share_file(char *path, size_t size, unsigned int number, const char *end)
+{
+	snprintf(path, size, "%s/" SOFT_GPU "%u.%s", shares, number, end);
+}
+
+static pid_t start_broker(unsigned int number)
+{
+	char folder_option[] = "--folder", gpu_option[] = "--gpu", name[] = SOFT_GPU "0";
+	char *argv[] = {broker, folder_option, shares, gpu_option, name, NULL};
+	char path[128];
+	pid_t pid;
+
+	name[sizeof(name) - 2] += (char)number;
+	pid = fork();
+	if (!pid) {
+		execv(broker, argv);
+		_exit(127);
+	}
+	share_file(path, sizeof(path), number, "share");
+	while (access(path, F_OK))
+		usleep(1000);
+	return pid;
+}
+
+static void end_broker(pid_t pid, unsigned int number)
+{
+	char path[128];
+
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	share_file(path, sizeof(path), number, "share");
+	unlink(path);
+	share_file(path, sizeof(path), number, "lock");
+	unlink(path);
+}
+
+/* The other GPU is for what leaves the VM's: it has a limit of its own. */
+static void store_on_another(void **state)
+{
+	char limit[] = "device-memory=300M", nvml[] = "none", swap[] = "--swap=1G";
+	char share[sizeof(shares) + 8], store[] = "--swap-gpu=" SOFT_GPU "1:500M";
+	char *more[] = {swap, store, share, NULL};
+	pid_t pid[2];
+
+	(void)state;
+	assert_non_null(mkdtemp(shares));
+	pid[0] = start_broker(0);
+	pid[1] = start_broker(1);
+	snprintf(share, sizeof(share), "--share=%s", shares);
+	strcpy(gpu, SOFT_GPU "0");
+	setenv("QCU_TEST_STORE", "near", 1);
+	memset(fake, 0, sizeof(*fake));
+	start_and_count(limit, nvml, true, more);
+	use(1, 1, 350 * MIB);
+	use(2, 1, 350 * MIB);
+	wait_for_looks(2);
+	assert_int_equal(works(1) | works(2), 0);
+	use(2, 1, 352 * MIB);
+	wait_for_the_end(2);
+	assert_true(said("session 2") && said("swap-gpu is its 500 MiB"));
+	assert_int_equal(works(1), 0);
+	/* That of the others has not changed. */
+	fake->process[2].pid = 0;
+	use(1, 0, 402 * MIB);
+	wait_for_the_end(1);
+	assert_true(said("device-memory is 300 MiB"));
+	unsetenv("QCU_TEST_STORE");
+	stop();
+	end_broker(pid[0], 0);
+	end_broker(pid[1], 1);
+	assert_int_equal(rmdir(shares), 0);
 }
 
 /* The tests after these use whole GPUs. */
@@ -496,6 +581,7 @@ static long time_of(unsigned int session)
 static void gpu_time(void **state)
 {
 	char limit[] = "streams=100", none[] = "none", option[] = "--gpu-time";
+	char *more[] = {option, NULL};
 
 	(void)state;
 	memset(fake, 0, sizeof(*fake));
@@ -505,7 +591,7 @@ static void gpu_time(void **state)
 		time_of(1);
 	assert_int_equal(time_said(1), -1);
 	stop();
-	start_and_count(limit, none, true, option);
+	start_and_count(limit, none, true, more);
 	busy(1, (uint32_t)fe_mirror(&fe, 1), 100, 5);
 	busy(3, (uint32_t)getpid(), 50, 7);
 	/* Nobody asks, and NVML is asked all the same, but programs learn nothing of it. */
@@ -561,6 +647,7 @@ int main(void)
 		cmocka_unit_test(above_the_limit_of_the_vm),
 		cmocka_unit_test_teardown(part_of_a_gpu, whole_again),
 		cmocka_unit_test_teardown(unknown_part, whole_again),
+		cmocka_unit_test_teardown(store_on_another, whole_again),
 		cmocka_unit_test(own_sensors),
 		cmocka_unit_test(impossible_numbers),
 		cmocka_unit_test(all_sensors),
