@@ -14,10 +14,15 @@
 #include "qcu-device/commands/commands.h"
 #include "qcu-device/commands/swap/swap.h"
 
-#define RETRY_NS  50000000	/* no sleep before an answer is longer */
-#define IDLE_S	  1		/* no sleep before an order is longer */
-#define BROKEN_NS 5000000000ull /* a broker that has not looked for so long is not waited for */
-#define NOW_NS	  1000000000ull /* the same if the memory may go elsewhere */
+#define RETRY_NS 50000000 /* no sleep before an answer is longer */
+/*
+ * All brokers of a VM have the same bell, and one may not hear it. So who waits rings again; often,
+ * if all commands wait meanwhile.
+ */
+#define RETRY_NOW_NS 1000000
+#define IDLE_S	     1		   /* no sleep before an order is longer */
+#define BROKEN_NS    5000000000ull /* a broker that has not looked for so long is not waited for */
+#define NOW_NS	     1000000000ull /* the same if the memory may go elsewhere */
 
 static struct turn_gpu *turn_of(const struct swap_gpu *g)
 {
@@ -199,10 +204,11 @@ static void sleep_on_word(const _Atomic uint32_t *word, uint32_t is, const struc
  * Waits for the answer to this request. If there is no broker, only the first request waits for
  * one: a new broker looks at the page as soon as it knows it.
  */
-static uint32_t wait_for_answer(struct swap_gpu *g, uint32_t number, uint64_t broken_ns,
+static uint32_t wait_for_answer(struct swap_gpu *g, uint32_t number, bool only_now,
 				uint64_t until_ns)
 {
-	const struct timespec pause = {.tv_nsec = RETRY_NS};
+	const struct timespec pause = {.tv_nsec = only_now ? RETRY_NOW_NS : RETRY_NS};
+	const uint64_t broken_ns = only_now ? NOW_NS : BROKEN_NS;
 	const struct turns_orders *o = mir_turn_orders(turn_of(g));
 	const _Atomic uint32_t *word = &room_of(g)->answer;
 	uint32_t answer, looks = atomic_load(&o->looks), now;
@@ -251,8 +257,7 @@ bool mir_swap_ask(struct swap_gpu *g, uint64_t bytes, uint32_t how, uint64_t unt
 		number = 1;
 	atomic_store(&t->need, bytes);
 	atomic_store(&t->ask, number | how);
-	room = wait_for_answer(g, number, how == TURNS_NOW ? NOW_NS : BROKEN_NS, until_ns) &
-	       TURNS_GRANTED;
+	room = wait_for_answer(g, number, how == TURNS_NOW, until_ns) & TURNS_GRANTED;
 	if (room) {
 		pthread_mutex_lock(&g->tell);
 		tell_claims(g, atomic_load(&g->granted) + bytes);
