@@ -68,8 +68,13 @@ def broker():
     return vms.broker('--memory', str(GPU))
 
 
-def total(word):
-    return sum(int(line[line.index(word) + 1]) for line in status() or [])
+def other_broker(mib=24):
+    """Of the GPU of swap_gpu."""
+    return vms.broker('--memory', str(mib), gpu='soft1')
+
+
+def total(word, gpu='soft'):
+    return sum(int(line[line.index(word) + 1]) for line in status(gpu) or [] if line[0] != 'raw')
 
 
 def expect(what, is_so):
@@ -272,10 +277,11 @@ def moving():
     """Programs that are killed while their memory leaves or comes back: the others go on, and nothing is left behind."""
     rng = random.Random(seed)
     broker()
+    other_broker()
     a = Program(40, pause=20000)
     a.goes_on()
     for _ in range(int(os.environ.get('QCU_MEMORY_KILLS', 5))):
-        b = Program(40, pause=20000)
+        b = Program(40, pause=20000, swap_gpu=10 << 20)
         b.goes_on(1)
         before = status()
         # Its memory is about to move, or moves, as soon as the numbers change.
@@ -285,7 +291,7 @@ def moving():
         b.process.wait()
         a.goes_on()
     expect('allocations failed', not a.end())
-    until('nothing is held', lambda: not total('held_mib'))
+    until('nothing is held', lambda: not total('held_mib') + total('held_mib', 'soft1'))
 
 
 def forged():
@@ -319,15 +325,16 @@ def forged():
 
 
 def steps():
-    """Random steps of three programs with evictions at any moment. Most memory of two goes to files."""
+    """Random steps of three programs with evictions at any moment. Most memory of two goes to another GPU and to files."""
     broker()
+    other_broker(12)
     path = disk()
-    files = {'swap': 6 << 20, 'swap_file': f'{path}:{GPU << 20}'}
+    files = {'swap': 6 << 20, 'swap_gpu': 6 << 20, 'swap_file': f'{path}:{GPU << 20}'}
     a, b, c = (Program(mib, steps=STEPS, pause=pause, evict=evict, **options) for mib, pause, evict, options in
                ((38, 20000, 40, files), (38, 50000, 10, {}), (20, 0, None, files)))
     # On a slow machine one may not answer in time, and then another one's allocation fails.
     a.wait(), b.wait(), c.wait()
-    until('nothing is held', lambda: not total('held_mib'))
+    until('nothing is held', lambda: not total('held_mib') + total('held_mib', 'soft1'))
 
 
 def odd():
@@ -461,4 +468,51 @@ def coldest():
     expect('allocations failed', not (a.end() + b.end() + c.end()))
 
 
-run(turns, idle, odd, full, stores, guaranteed, real, killed, gone, context, moving, forged, steps, file, file_full, file_spoiled, coldest)
+def gpu():
+    """What leaves goes to another GPU first, as far as nobody else has its memory, and then elsewhere. It is counted there,
+    stays there until its program wakes, and is gone with the program."""
+    broker()
+    p = other_broker()
+
+    def lent():
+        return total('held_mib', 'soft1')
+
+    Program(8, steps=10, swap_gpu=25 << 20).wait()  # it is told, and goes on as if it were alone
+    expect('too much was promised', not status('soft1'))
+    a = Program(40, swap_gpu=16 << 20, pause=3 * 10**5)
+    a.reaches(8)
+    expect('memory is taken without a need', not lent() and total('resident_mib', 'soft1') == 16)
+    raw = Raw(of='soft1', resident=9 << 20)
+    expect('more is guaranteed than is left', raw.refused() and 'guaranteed 16 of them' in raw.why)
+    raw = Raw(of='soft1', resident=8 << 20)
+    raw.claim(1, held=15 << 20)
+    raw.ring()
+    b = Program(40, pause=20000)
+
+    def has(mib):
+        now = lent()
+        expect(f'it has {now} MiB there', now <= mib)
+        return now > mib - 2 if mib else not now  # pieces have up to 2 MiB
+
+    until('it has what others have left', lambda: has(9))
+    a.goes_on(1)
+    raw.close()
+    until('it has all that it may', lambda: has(16))
+    a.goes_on(1)
+    until('it has it again', lambda: has(16))
+    a.process.send_signal(signal.SIGKILL)
+    a.process.wait()
+    until('it is gone with its program', lambda: has(0))
+    # Of a GPU whose broker has gone nobody knows what is free.
+    a = Program(40, swap_gpu=16 << 20, pause=3 * 10**5)
+    until('it has it, too', lambda: has(16))
+    p.send_signal(signal.SIGKILL)
+    p.wait()
+    a.goes_on(10)
+    other_broker()
+    until('a new one knows what it has', lambda: has(16))
+    b.goes_on()
+    expect('allocations failed', not a.end() + b.end())
+
+
+run(turns, idle, odd, full, stores, guaranteed, real, killed, gone, context, moving, forged, steps, gpu, file, file_full, file_spoiled, coldest)

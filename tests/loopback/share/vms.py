@@ -58,14 +58,14 @@ class Raw:
 
     def __init__(self, orders=GPUS * PAGE, reports=GPUS * SESSIONS * PAGE, seals=True, magic=0x71637531, version=5,
                  gpu=0, weight=100, maximum=0, interactive=0, moves=0, resident=0, memory=0, swap=0, stores=0, stays=0, name=b'raw', files=3,
-                 size=None):
+                 size=None, of='soft'):
         self.files = [memory_file(orders, seals), memory_file(reports, seals),
                       os.eventfd(0, os.EFD_NONBLOCK) if hasattr(os, 'eventfd') else os.pipe()[0]]
         self.files.append(os.dup(self.files[2]))
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         while True:
             try:
-                self.socket.connect(folder + '/soft.share')
+                self.socket.connect(f'{folder}/{of}.share')
                 break
             except BlockingIOError:  # as many wait as can
                 time.sleep(0.001)

@@ -80,7 +80,7 @@ test_cuda_print_OBJS := $(B)/qcu-device/backend/cuda/be_cuda_print.o $(B)/qcu-de
 test_cuda_fault_OBJS := $(B)/qcu-device/backend/cuda/be_cuda_fault.o $(B)/qcu-device/backend/fault_dump.o
 endif
 # The test does not link this file, it runs it.
-test_device_main_OBJS := $(B)/qcu-device/qcu-device
+test_device_main_OBJS = $(B)/qcu-device/qcu-device $(JAIL_BACKEND)
 
 # Tests of limits.
 UNIT_TESTS += test_device_limits test_device_quota test_device_quota_soft test_device_quota_shared test_device_image_memory test_device_carry test_device_vhost_limits test_device_queued test_device_kerneltime
@@ -133,7 +133,7 @@ FAKE_NVML := $(B)/tests/memwatch/libnvidia-ml.so.1
 $(FAKE_NVML): $(B)/tests/unit/device/host/fake_nvml.o
 	@mkdir -p $(@D)
 	$(RUN) $(CC) -shared $(LDFLAGS) -o $@ $^
-test_device_memwatch_OBJS := $(test_device_jail_OBJS) $(FAKE_NVML)
+test_device_memwatch_OBJS := $(test_device_jail_OBJS) $(FAKE_NVML) $(B)/qcu-device/qcu-share
 test_device_memwatch_LIBS := $(DEVICE_LIBS)
 test_device_kerneltime_OBJS := $(DEVICE_FAKE) $(MIRROR_LIB)
 
