@@ -447,6 +447,18 @@ void soft_mem_give(struct soft_mem *m, uint64_t addr)
 	arena_free(m, addr, SOFT_POOL);
 }
 
+/* A device of which only the memory is used. No kernel or copy of a program knows its addresses. */
+void *soft_store_take(struct be *be, uint64_t bytes)
+{
+	return be->store.size ? (void *)(uintptr_t)soft_mem_take(&be->store, bytes) : NULL;
+}
+
+void soft_store_give(struct be *be, void *p, uint64_t bytes)
+{
+	(void)bytes;
+	soft_mem_give(&be->store, (uintptr_t)p);
+}
+
 uint64_t soft_phys_take(struct soft_mem *m, uint64_t size)
 {
 	return arena_alloc(m, size, SOFT_PHYS);

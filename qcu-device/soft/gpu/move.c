@@ -226,18 +226,6 @@ uint64_t soft_mem_movable(struct be *be, unsigned int dev)
 	return bytes;
 }
 
-/* A device of which only the memory is used. No kernel or copy of a program knows its addresses. */
-void *soft_store_take(struct be *be, uint64_t bytes)
-{
-	return be->store.size ? (void *)(uintptr_t)soft_mem_take(&be->store, bytes) : NULL;
-}
-
-void soft_store_give(struct be *be, void *p, uint64_t bytes)
-{
-	(void)bytes;
-	soft_mem_give(&be->store, (uintptr_t)p);
-}
-
 uint64_t soft_mem_away(struct be *be, unsigned int dev)
 {
 	struct soft_mem *m = &be->dev[dev].mem;
