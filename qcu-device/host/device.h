@@ -30,11 +30,10 @@ struct device_options {
 	unsigned int copiers; /* threads for one large copy, at most one per processor */
 	struct keeper keeper; /* off: the GPUs are not shared by agreement */
 	struct jail jail;
-	bool swap_file;		/* mirrors have files for memory that has left (store_pool.h) */
-	unsigned int swap_soft; /* the number of the software GPU for the store, with be.store */
-	bool lose_sessions;	/* a VM is loaded without the sessions that cannot be made */
-	bool gpu_time;		/* it is counted how long sessions keep GPUs busy */
-	bool plugin;		/* mirrors load the cuda backend; false: soft, which is linked in */
+	bool swap_file;	    /* mirrors have files for memory that has left (store_pool.h) */
+	bool lose_sessions; /* a VM is loaded without the sessions that cannot be made */
+	bool gpu_time;	    /* it is counted how long sessions keep GPUs busy */
+	bool plugin;	    /* mirrors load the cuda backend; false: soft, which is linked in */
 	bool verbose;
 	bool trace;
 };

@@ -442,31 +442,6 @@ struct share_options {
 	struct turns_hello hello;
 };
 
-/* A broker serves one GPU, and is found by the GPU's name. Returns the number of GPUs. */
-static unsigned int name_gpus(const struct device_options *opt, struct keeper_gpu *gpu)
-{
-	const struct jail_gpus *g = &opt->jail.gpus;
-	unsigned int n = opt->plugin ? g->devices : opt->be.gpus ? opt->be.gpus : 1, i;
-
-	if (n > TURNS_GPUS)
-		n = TURNS_GPUS;
-	for (i = 0; i < n; i++) {
-		if (opt->plugin)
-			gpus_name(g, i, gpu[i].name, KEEPER_GPU_NAME);
-		else
-			snprintf(gpu[i].name, KEEPER_GPU_NAME, i ? "soft%u" : "soft", i);
-		gpu[i].memory = opt->plugin ? g->memory[i] : 0;
-	}
-	if (!opt->be.store)
-		return n;
-	/* CUDA shows it, too, as the last one. */
-	n -= opt->plugin;
-	if (!opt->plugin)
-		snprintf(gpu[n].name, KEEPER_GPU_NAME, "soft%u", opt->swap_soft);
-	gpu[n].store = opt->limits.vm[LIMIT_SWAP_GPU];
-	return n + 1;
-}
-
 /* The broker's program lies beside this one. */
 static const char *find_share_program(void)
 {
@@ -482,11 +457,17 @@ static const char *find_share_program(void)
 	return access(path, X_OK) ? NULL : path;
 }
 
+static unsigned int count_soft(const struct device_options *opt)
+{
+	return opt->be.gpus ? opt->be.gpus : 1;
+}
+
 /* A VM that asks for nothing is unknown to the broker. */
 static void begin_sharing(struct device_options *opt, struct share_options *so, const char *name)
 {
 	static struct keeper_gpu gpu[TURNS_GPUS];
 	const char *why, *program = find_share_program();
+	unsigned int gpus;
 	bool none = so->folder && !strcmp(so->folder, "none");
 
 	if (so->hello.resident && !so->hello.moves)
@@ -510,62 +491,36 @@ static void begin_sharing(struct device_options *opt, struct share_options *so, 
 	so->hello.magic = TURNS_MAGIC;
 	so->hello.version = TURNS_VERSION;
 	snprintf(so->hello.name, sizeof(so->hello.name), "%s", name);
-	why = keeper_start(&opt->keeper, &so->hello, so->folder, gpu, name_gpus(opt, gpu), program);
+	gpus = gpus_for_keeper(&opt->jail.gpus, opt->plugin ? 0 : count_soft(opt),
+			       opt->be.store ? opt->limits.vm[LIMIT_SWAP_GPU] : 0, gpu);
+	why = keeper_start(&opt->keeper, &so->hello, so->folder, gpu, gpus, program);
 	if (!why)
 		return;
 	fprintf(stderr, "qcu-device: the GPU is not shared by agreement: %s\n", why);
 	exit(DEVICE_EXIT_FAILURE);
 }
 
-/* FOLDER:SIZE. Returns the folder. */
-static const char *choose_swap_file(struct device_options *opt, char *text)
+/* PLACE:SIZE. Returns the place. */
+static char *split_place(const char *option, const char *wanted, char *text, uint64_t *bytes)
 {
 	char *colon = strrchr(text, ':');
 
 	if (!colon || colon == text || !colon[1])
-		die_usage("--swap-file %s: FOLDER:SIZE is wanted, with K, M or G", text);
+		die_usage("--%s %s: %s:SIZE is wanted, with K, M or G", option, text, wanted);
 	*colon = '\0';
-	opt->limits.vm[LIMIT_SWAP_FILE] = size("swap-file", colon + 1);
-	opt->swap_file = true;
+	*bytes = size(option, colon + 1);
 	return text;
-}
-
-/* GPU:SIZE. Returns the GPU. */
-static const char *choose_swap_gpu(struct device_options *opt, char *text)
-{
-	char *colon = strrchr(text, ':');
-
-	if (!colon || colon == text || !colon[1])
-		die_usage("--swap-gpu %s: GPU:SIZE is wanted, with K, M or G", text);
-	*colon = '\0';
-	opt->be.store = opt->limits.vm[LIMIT_SWAP_GPU] = size("swap-gpu", colon + 1);
-	return text;
-}
-
-/* Software GPUs have numbers. The VM's are the first ones, without a number that of the first. */
-static const char *add_soft_store(struct device_options *opt, const char *name)
-{
-	unsigned int gpus = opt->be.gpus ? opt->be.gpus : 1;
-	char end;
-
-	if (sscanf(name, "soft%2u%c", &opt->swap_soft, &end) != 1 || opt->swap_soft >= TURNS_GPUS ||
-	    name[4] == '0')
-		return "soft1 to soft15 are wanted";
-	return opt->swap_soft < gpus ? "this GPU is one of the VM's own" : NULL;
 }
 
 /* Before the GPUs are looked for. For the broker this memory is a part of the store, too. */
 static void add_swap_gpu(struct device_options *opt, struct share_options *so, enum gpu gpu,
 			 const char *name)
 {
-	const char *why;
+	const char *why = gpu == GPU_SOFT
+				  ? gpus_add_soft_store(&opt->jail.gpus, count_soft(opt), name)
+				  : gpus_add_store(&opt->jail.gpus, name);
 
-	if (gpu == GPU_SOFT)
-		why = add_soft_store(opt, name);
-	else
-		why = gpus_add_store(&opt->jail.gpus, name);
-	if (!why && opt->jail.gpus.named > TURNS_GPUS)
-		why = "the VM has too many GPUs for it";
+	opt->be.store = opt->limits.vm[LIMIT_SWAP_GPU];
 	if (why)
 		die_usage("--swap-gpu %s: %s", name, why);
 	if (!so->hello.moves)
@@ -796,10 +751,13 @@ int main(int argc, char **argv)
 			share.hello.stores = size("swap-all", optarg);
 			break;
 		case 'J':
-			swap_folder = choose_swap_file(&opt, optarg);
+			swap_folder = split_place("swap-file", "FOLDER", optarg,
+						  &opt.limits.vm[LIMIT_SWAP_FILE]);
+			opt.swap_file = true;
 			break;
 		case 'K':
-			swap_gpu = choose_swap_gpu(&opt, optarg);
+			swap_gpu = split_place("swap-gpu", "GPU", optarg,
+					       &opt.limits.vm[LIMIT_SWAP_GPU]);
 			break;
 		case 'D':
 			share.hello.resident = size("resident", optarg);

@@ -82,8 +82,21 @@ const char *gpus_add_store(struct jail_gpus *g, const char *name)
 	if (snprintf(text, sizeof(text), "%s,%s", own, name) >= (int)sizeof(text))
 		return "these are too many GPUs";
 	why = gpus_choose(g, text);
+	if (!why && g->named > TURNS_GPUS)
+		why = "the VM has too many GPUs for it";
 	g->store = !why;
 	return why;
+}
+
+const char *gpus_add_soft_store(struct jail_gpus *g, unsigned int soft, const char *name)
+{
+	char end;
+
+	/* The first one is called soft. */
+	if (sscanf(name, "soft%2u%c", &g->soft_store, &end) != 1 || g->soft_store >= TURNS_GPUS ||
+	    name[4] < '1' || name[4] > '9')
+		return "soft1 to soft15 are wanted";
+	return g->soft_store < soft ? "this GPU is one of the VM's own" : NULL;
 }
 
 const char *gpus_check(const struct jail_gpus *g)
@@ -121,6 +134,25 @@ void gpus_name(const struct jail_gpus *g, unsigned int i, char *name, size_t siz
 		 "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0],
 		 u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13],
 		 u[14], u[15]);
+}
+
+unsigned int gpus_for_keeper(const struct jail_gpus *g, unsigned int soft, uint64_t store,
+			     struct keeper_gpu *gpu)
+{
+	unsigned int n = soft ? soft + !!store : g->devices, i, number;
+
+	if (n > TURNS_GPUS)
+		n = TURNS_GPUS;
+	for (i = 0; i < n; i++) {
+		number = store && i + 1 == n ? g->soft_store : i;
+		if (soft)
+			snprintf(gpu[i].name, KEEPER_GPU_NAME, number ? "soft%u" : "soft", number);
+		else
+			gpus_name(g, i, gpu[i].name, KEEPER_GPU_NAME);
+		gpu[i].memory = soft ? 0 : g->memory[i];
+		gpu[i].store = i + 1 == n ? store : 0;
+	}
+	return n;
 }
 
 void gpus_find_part(struct jail_gpus *g)

@@ -7,6 +7,7 @@
 #define QCU_GPUS_H
 
 #include "qcu-device/jail/jail.h"
+#include "qcu-device/turns/keeper.h"
 
 /* Is this meant to be names of GPUs? */
 bool gpus_are_names(const char *text);
@@ -22,6 +23,16 @@ const char *gpus_choose(struct jail_gpus *g, const char *text);
  * what is wrong, a sentence.
  */
 const char *gpus_add_store(struct jail_gpus *g, const char *name);
+/* The same of software GPUs, of which the VM has so many. */
+const char *gpus_add_soft_store(struct jail_gpus *g, unsigned int soft, const char *name);
+
+/*
+ * What each GPU is called for its broker. soft: how many software GPUs there are; 0: they are
+ * NVIDIA's. store: bytes that the last one has for the store; 0: it is one of the VM's. Returns how
+ * many there are, at most TURNS_GPUS.
+ */
+unsigned int gpus_for_keeper(const struct jail_gpus *g, unsigned int soft, uint64_t store,
+			     struct keeper_gpu *gpu);
 
 /* Whether the GPUs that were found are those that were named. Returns NULL, or what is wrong. */
 const char *gpus_check(const struct jail_gpus *g);

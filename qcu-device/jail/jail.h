@@ -29,6 +29,7 @@ struct jail_gpus {
 	unsigned char chosen[JAIL_GPUS][16];
 	char part[GPU_NAME_BYTES]; /* the name of the one part of a GPU, or empty */
 	bool store;		   /* the last one is only for what leaves the others */
+	unsigned int soft_store;   /* the same of software GPUs: its number */
 
 	bool known;	    /* false: which GPUs are the VM's cannot be told */
 	unsigned int count; /* of /dev/nvidiaN */

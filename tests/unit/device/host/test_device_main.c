@@ -113,6 +113,7 @@ static void bad_options(void **state)
 	refused("soft1 to soft15", "--gpu=soft", "--socket", sock, "--swap-gpu=soft16:1G");
 	refused("soft1 to soft15", "--gpu=soft", "--socket", sock, "--swap-gpu=soft-1:1G");
 	refused("soft1 to soft15", "--gpu=soft", "--socket", sock, "--swap-gpu=soft01:1G");
+	refused("soft1 to soft15", "--gpu=soft", "--socket", sock, "--swap-gpu=soft+1:1G");
 	refused("soft1 to soft15", "--gpu=soft", "--socket", sock, "--swap-gpu=soft1x:1G");
 	refused("soft1 to soft15", "--gpu=soft", "--socket", sock, "--swap-gpu=GPU-1:1G");
 	refused("one of the VM's own", "--gpu=soft", "--gpus=2", "--socket=/x",
