@@ -16,6 +16,8 @@ FAMILIES = {
     "moved_bytes": ("counter", "Bytes of managed memory moved."),
     "swapped_bytes": ("counter", "GPU memory that has left a GPU, or come back."),
     "away_bytes": ("gauge", "GPU memory that is away."),
+    "lent_bytes": ("gauge", "GPU memory that is away on another GPU."),
+    "swap_gpu_bytes": ("counter", "Bytes that went to another GPU for GPU memory that is away, or came from there."),
     "filed_bytes": ("gauge", "GPU memory that is away in a file."),
     "swap_file_bytes": ("counter", "Bytes that went to files for GPU memory that is away, or came from there."),
     "swap_refusals": ("counter", "How often memory could not leave."),

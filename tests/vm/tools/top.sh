@@ -95,12 +95,14 @@ swaps = (b'qcuda_device{vm="swaps",pid="1",gpu="soft",wire="1"} 1\nqcuda_connect
          b'qcuda_swapped_bytes_total{direction="up"} 5\n')
 files = (swaps.replace(b'vm="swaps"', b'vm="files"') + b'qcuda_filed_bytes 1048576\n'
          b'qcuda_swap_file_bytes_total{direction="out"} 5242880\nqcuda_swap_file_bytes_total{direction="in"} 7340032\n')
-for name, answer in (("swaps", swaps), ("files", files), ("garbage", b"\0\1\2 no metrics\n" * 100), ("silent", b""), ("evil", evil)):
+lent = (files.replace(b'vm="files"', b'vm="lent"') + b'qcuda_lent_bytes 524288\n'
+        b'qcuda_swap_gpu_bytes_total{direction="out"} 1048576\nqcuda_swap_gpu_bytes_total{direction="in"} 3145728\n')
+for name, answer in (("swaps", swaps), ("files", files), ("lent", lent), ("garbage", b"\0\1\2 no metrics\n" * 100), ("silent", b""), ("evil", evil)):
     threading.Thread(target=serve, args=(name, answer)).start()
 END
 fake=$!
 pids+=("$fake")
-for s in garbage silent evil rising swaps files; do
+for s in garbage silent evil rising swaps files lent; do
 	until [ -S "$tmp/$s.metrics" ]; do sleep 0.05; done
 done
 expect_host garbage 1 'it is no qcu-device' $qcu top --once --device "$tmp/garbage.metrics"
@@ -118,6 +120,9 @@ expect_host memory-that-left 0 'all +3\.0M +1\.0M +2\.0M .* 6\.0M +4\.0M +1\.5 '
 expect_host memory-in-a-file 0 'all +3\.0M +1\.0M +2\.0M +1\.0M .* 6\.0M +4\.0M +1\.5 ' $qcu top --once --device "$tmp/files"
 expect_host filed-bytes 0 '"filed_bytes": 1048576' $qcu top --once --json --device "$tmp/files"
 expect_that to-and-from-a-file "vm['total']['swap_file_out_bytes'] == 5 << 20 and vm['total']['swap_file_in_bytes'] == 7 << 20"
+expect_host memory-on-another-gpu 0 'all +3\.0M +1\.0M +2\.0M +512K +1\.0M .* 6\.0M +4\.0M +1\.5 ' $qcu top --once --device "$tmp/lent"
+expect_host lent-bytes 0 '"lent_bytes": 524288' $qcu top --once --json --device "$tmp/lent"
+expect_that to-and-from-another-gpu "vm['total']['swap_gpu_out_bytes'] == 1 << 20 and vm['total']['swap_gpu_in_bytes'] == 3 << 20"
 expect_host no-such-columns 0 'all +0 +0 +0 ' $qcu top --once --device "$tmp/evil"
 expect_host moved-bytes 0 '"away_bytes": 2097152' $qcu top --once --json --device "$tmp/swaps"
 expect_that waits-for-room "vm['total']['room_wait_seconds'] == 1.5 and vm['total']['swapped_in_bytes'] == 4 << 20"
