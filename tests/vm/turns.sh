@@ -26,7 +26,7 @@ expect_host folder-that-cannot-be 1 'share .*No such file' "$B/qcu-device/qcu-de
 # The folder of root's brokers is made when it is not there.
 if [ "$(id -u)" -eq 0 ]; then
 	expect_host memory-may-leave 0 'verified' "$qcu" run --gpu soft --device-arg --swap --device-arg 64M \
-		--device-arg --swap-file --device-arg "$tmp:64M" "$guest/vector_add"
+		--device-arg --swap-gpu --device-arg soft1:64M --device-arg --swap-file --device-arg "$tmp:64M" "$guest/vector_add"
 fi
 
 LD_LIBRARY_PATH=$B/loopback QCU_LOOPBACK_SHARE=$shares "$B/tests/loopback/hog" "$tmp/hog" 500000 1000000000 &
