@@ -264,7 +264,9 @@ static void share_file(char *path, size_t size, unsigned int number, const char 
 static pid_t start_broker(unsigned int number)
 {
 	char folder_option[] = "--folder", gpu_option[] = "--gpu", name[] = SOFT_GPU "0";
-	char *argv[] = {broker, folder_option, shares, gpu_option, name, NULL};
+	char idle_option[] = "--idle", seconds[] = "60"; /* if the test fails */
+	char *argv[] = {broker, folder_option, shares,	gpu_option,
+			name,	idle_option,   seconds, NULL};
 	char path[128];
 	pid_t pid;
 
