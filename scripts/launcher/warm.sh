@@ -5,9 +5,9 @@
 # An emulated guest needs seconds to boot. So the launcher saves a guest before it has seen any program, and later runs
 # go on from what was saved: docs/vm/warm.md. scripts/qcu sources this file.
 
-warm=''      # the folder of the saved guest that this run goes on from
-warming=''   # the file that this process saves a guest to
-saved_most=8 # saved guests are kept
+warm=''       # the folder of the saved guest that this run goes on from
+warming=''    # the file that this process saves a guest to
+saved_most=24 # saved guests are kept, but no more than the disk has GB left
 
 # can_be_warm: is this a guest that can be saved? What is missing in this list has not been tried.
 can_be_warm() {
@@ -138,7 +138,7 @@ save_guest() {
 	exec {lock}<"$folder"
 	flock -n "$lock" || return 0
 	rm -f "$folder"/{state,khz,new,failed}
-	[ "$(df -Pm "$folder" | awk 'NR == 2 { print $4 }')" -gt 1000 ] || die "there is little space in $folder"
+	[ "$(space_left)" -gt 1000 ] || die "there is little space in $folder"
 	umask 077
 	warming=$folder/new name=warm
 	at_exit "rm -f '$folder/new'"
@@ -174,12 +174,21 @@ write_state() {
 	return 1
 }
 
-# forget_saved: removes the saved guests that were used longest ago, until few are left, and what has been empty for a month. A
+# space_left: prints how many MB the disk has for saved guests.
+space_left() {
+	df -Pm "$folder" | awk 'NR == 2 { print $4 }'
+}
+
+# forget_saved: removes the saved guests that were used longest ago, until few are left, and what has not been used for a month. A
 # run that has opened one goes on.
 forget_saved() {
-	local old
+	local old most
+	most=$(($(space_left) / 1000))
+	[ $most -le $saved_most ] || most=$saved_most
+	[ $most -gt 0 ] || most=1
 	find "$cache/warm" -mindepth 1 -maxdepth 1 -type d -empty -mtime +30 -delete
-	find "$cache/warm" -mindepth 2 -maxdepth 2 -name state -printf '%T@ %h\n' | sort -r -n | tail -n +$((saved_most + 1)) |
+	find "$cache/warm" -mindepth 2 -maxdepth 2 -name state -mtime +30 -printf '%h\0' | xargs -0 -r rm -rf
+	find "$cache/warm" -mindepth 2 -maxdepth 2 -name state -printf '%T@ %h\n' | sort -r -n | tail -n +$((most + 1)) |
 		while read -r _ old; do
 			rm -rf "$old"
 		done

@@ -29,15 +29,30 @@ run() {
 	return $code
 }
 
-# with_device ARG...: the same with a device.
-with_device() {
-	timeout -k 5 $((240 * slow)) "$qcu" shell --mem 256M --verbose "$@" 2>err </dev/null
+# run_until CONDITION ARG...: a run that is ended as soon as CONDITION is true. A boot takes long, and what comes after the
+# choice of a guest is tested elsewhere. The run's processes hold its folder in warm locked.
+run_until() {
+	local condition=$1 pid
+	shift
+	setsid "$qcu" run --mem 256M --cpus 1 --verbose "$@" >/dev/null 2>err </dev/null &
+	pid=$!
+	until eval "$condition" || ! kill -0 $pid 2>/dev/null; do sleep 0.1; done
+	seen=$(eval "$condition" && echo seen)
+	{ kill -- -$pid && wait $pid; } 2>/dev/null
+	until (for f in "$QCU_CACHE"/warm/*/; do flock -n "$f" true || exit; done); do sleep 0.1; done
 	sed -n 's/^qcu: logs: //p' err | xargs -r rm -rf
 }
 
 # went_on: has the last run gone on from a saved guest?
 went_on() {
 	grep -c 'qcu: going on from' err
+}
+
+# df_says MB: what the df in $dir/df says that the disk has left.
+df_says() {
+	mkdir -p "$dir/df"
+	printf '#!/bin/sh\necho\necho x x x %s\n' "$1" >"$dir/df/df"
+	chmod 755 "$dir/df/df"
 }
 
 state() {
@@ -58,8 +73,8 @@ case_done elsewhere
 
 # ---- the second run saves a guest, two at once save one, and later ones go on ----
 
-run /bin/true
-expect '' 'after the first run' "$(ls -A "$QCU_CACHE"/warm/*)$(went_on)" 0
+run_until '[ -e "$QCU_CACHE"/warm/* ]' --no-device --no-module /bin/true
+expect '' 'after the first run' "$seen$(ls -A "$QCU_CACHE"/warm/*)$(went_on)" seen0
 (run /bin/echo one >"$dir/one" && cp err "$dir/err.one") &
 mkdir "$dir/other"
 (cd "$dir/other" && run /bin/echo two >"$dir/two") &
@@ -94,7 +109,7 @@ now=$(date +%s)
 expect '' 'went on' "$(went_on)" 1
 at=$(head -n 1 first)
 [ "$at" -ge $((before - 1)) ] && [ "$at" -le $((now + 1)) ] || expect '' 'clock' "$at" "$before to $now"
-run /bin/sh ./numbers >second
+run --sessions 3 /bin/sh ./numbers >second # without a device there are no sessions, so it is the same guest
 expect '' 'went on' "$(went_on)" 1
 expect '' 'lines' "$(wc -l <second)" 5
 expect '' 'what is the same' "$(comm -12 <(tail -n +2 first | sort) <(tail -n +2 second | sort))" ''
@@ -104,53 +119,66 @@ case_done own-numbers
 
 run --cold /bin/cat local >/dev/null
 expect '' '--cold' "$(went_on)" 0
-run --sessions 3 /bin/cat local >out
-expect '' 'no device, so no sessions' "$(cat out)$(state | wc -w)$(went_on)" local11
-# With folders, another root and a device, the run and the process that saves for it must mean the same guest.
 mkdir "$dir/more"
 echo more >"$dir/more/file"
-for i in 1 2; do
-	run -v "$dir/more:/more:ro" /bin/cat /more/file >out
-	expect '' '-v' "$(cat out)$(went_on)" "more$((i - 1))"
-	run --root / /bin/cat "$dir/here/local" >out
-	expect '' '--root' "$(cat out)$(went_on)" "local$((i - 1))"
-	with_device -c 'ls /dev/qcuda' >out
-	expect '' 'a device' "$(cat out)$(went_on)" "/dev/qcuda$((i - 1))"
-	expect '' 'saved guests' "$(state | wc -w)" $((i * 3 - 2))
-done
+# other WHAT ARG...: these options are new, so that the first run leaves an empty folder.
+other() {
+	local before
+	before=$(ls "$QCU_CACHE/warm" | wc -l)
+	run_until "[ \$(ls '$QCU_CACHE/warm' | wc -l) -gt $before ]" "${@:2}"
+	expect '' "$1" "$seen$(ls "$QCU_CACHE/warm" | wc -l)$(went_on)" "seen$((before + 1))0"
+}
+volume=(-v "$dir/more:/more:ro")
+other '-v' --no-device --no-module "${volume[@]}" /bin/true
+other '--root' --no-device --no-module --root / /bin/true
+other 'a device' --gpu soft /bin/true
+other 'all' --gpu soft --root / "${volume[@]}" /bin/true
+# The run and the process that saves for it must mean the same guest. There is little space, so only two are kept.
+df_says 2500
+mkdir -m 700 "$QCU_CACHE/warm/old" && : >"$QCU_CACHE/warm/old/state"
+touch -d '2 days ago' "$QCU_CACHE/warm/old/state"
+PATH=$dir/df:$PATH timeout -k 5 $((240 * slow)) "$qcu" run --mem 256M --cpus 1 --verbose --gpu soft --root / "${volume[@]}" \
+	/bin/sh -c 'cat /more/file local; ls /dev/qcuda' >out 2>err </dev/null
+expect '' 'all' "$(cat out)$(went_on)" $'more\nlocal\n/dev/qcuda1'
+expect '' 'saved guests' "$(state | wc -w)$([ -e "$QCU_CACHE/warm/old" ] || [ ! -e "$good" ] || echo ours)" 2ours
+sed -n 's/^qcu: logs: //p' err | xargs -r rm -rf
 case_done other-options
 
 # ---- what is damaged is not used, and made anew ----
 
-# damage NAME: the state was damaged. The program runs, gets its input, and the next run has a good state again.
-damage() {
-	out=$(seq 1000 | run /bin/cat | md5sum)
-	expect '' "$1: output" "$out" "$(seq 1000 | md5sum)"
-	expect '' "$1: what was said" "$(grep -c 'does not go on; booting one' err)" 1
-	expect '' "$1: what is left" "$(ls "$QCU_CACHE/warm/$key")" khz
+# not_used WHAT: a run sees that the state may not be used, and another guest is being saved in its place.
+not_used() {
+	run_until '[ -e "$QCU_CACHE/warm/$key/new" ]' --no-device --no-module /bin/true
+	expect '' "$1" "$seen$(ls "$QCU_CACHE/warm/$key" | grep -c state)$(went_on)" seen00
 }
 find "$QCU_CACHE/warm" -mindepth 1 -maxdepth 1 ! -name "$key" -exec rm -r {} +
 cp --sparse=always "$good" "$dir/good"
-echo 'no guest' >"$good"
-damage text
+cp "$QCU_CACHE/warm/$key/khz" "$dir/khz"
+chmod 666 "$good"
+not_used 'others can write'
+cp "$dir/khz" "$QCU_CACHE/warm/$key/" && ln -sf "$dir/good" "$good"
+not_used 'a link'
+cp "$dir/khz" "$QCU_CACHE/warm/$key/"
 head -c 20000000 "$dir/good" >"$good" && chmod 600 "$good"
-damage 'cut off'
-cp --sparse=always "$dir/good" "$good" && chmod 666 "$good"
-expect '' 'others can write' "$(run /bin/echo ok)$(stat -c %a "$good")$(went_on)" ok6001
-cp --sparse=always "$dir/good" "$dir/elsewhere" && ln -sf "$dir/elsewhere" "$good"
-expect '' 'a link' "$(run /bin/echo ok)$(test -L "$good" || echo none)$(went_on)" oknone1
+# The program runs, and gets its input.
+out=$(seq 1000 | run /bin/cat | md5sum)
+expect '' 'cut off: output' "$out" "$(seq 1000 | md5sum)"
+expect '' 'cut off: what was said' "$(grep -c 'does not go on; booting one' err)" 1
+expect '' 'cut off: what is left' "$(ls "$QCU_CACHE/warm/$key")" khz
 case_done damaged
 
 # ---- another machine's is made anew, and few are kept ----
 
-for i in 1 2 3 4 5 6 7 8 9; do
+for i in {1..24} 40; do
 	mkdir -m 700 "$QCU_CACHE/warm/old$i" && : >"$QCU_CACHE/warm/old$i/state"
 	touch -d "$i days ago" "$QCU_CACHE/warm/old$i/state"
 done
+cp --sparse=always "$dir/good" "$good" && chmod 600 "$good"
 echo 100000 >"$QCU_CACHE/warm/$key/khz"
-expect '' 'another clock' "$(run /bin/echo ok)$(went_on)" ok1
+df_says 99999
+expect '' 'another clock' "$(PATH=$dir/df:$PATH run /bin/echo ok)$(went_on)" ok1
 [ "$(cat "$QCU_CACHE/warm/$key/khz")" != 100000 ] || expect '' khz 100000 'the one of this machine'
-expect '' 'kept' "$(cd "$QCU_CACHE/warm" && echo *)" "$key old1 old2 old3 old4 old5 old6 old7"
+expect '' 'kept' "$(cd "$QCU_CACHE/warm" && ls | sort -V | tr '\n' ' ')" "$(printf '%s\n' "$key" old{1..23} | sort -V | tr '\n' ' ')"
 case_done bounded
 
 # ---- what is removed meanwhile ----
