@@ -11,6 +11,7 @@ echo "$line" >"$tmp/old"
 expect_host no-growth 0 '1 calls compared' perf/cost/table.py --check "$tmp/old" "$tmp/old"
 echo "${line/1000/1056}" >"$tmp/new"
 expect_host growth 1 'latency/x/0: 1100 instructions before, 1156 now' perf/cost/table.py --check "$tmp/old" "$tmp/new"
+expect_host growth-by-chance 0 '1 calls compared' perf/cost/table.py --check "$tmp/old" "$tmp/new" "$tmp/old"
 line='latency/x/0 100 1000 1.00 1.00 1.00'
 echo "$line" >"$tmp/old"
 echo "${line/1000/9000}" >"$tmp/new"
