@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The guest's memory runs out. The kernel must kill the program that has filled the memory with chunks,
 # and no other program. So the kernel must see how much memory that program has, and must wait until
-# the memory of a killed program is freed, which takes a moment. OOM_ROUNDS sets how often each case runs.
+# the memory of a killed program is freed, which takes a moment. OOM_ROUNDS sets how often each case runs: by day once, and the cases
+# follow one another in the same guest.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/../lib.sh"
 
-rounds=${OOM_ROUNDS:-2}
+rounds=${OOM_ROUNDS:-1}
+[ -z "${QCU_NIGHTLY:-}" ] || rounds=${OOM_ROUNDS:-5}
 with "$tools"/{oom,resident}
 {
 	echo "rounds=$rounds"
