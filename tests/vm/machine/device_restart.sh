@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # qcu-device is killed while its VM runs, and is started again at the same socket. Running programs get
-# an error, whatever they are doing. Programs that start later work, without a restart of the VM. QCU_SHORT: only what QEMU
-# and KVM have a part in.
+# an error, whatever they are doing. Programs that start later work, without a restart of the VM.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/../lib.sh"
 # shellcheck source=tests/vm/machine/machine.sh
@@ -39,8 +38,7 @@ result() {
 
 expect first 0 vector_add
 
-[ "${1:-}" = short ] && rounds=1 || rounds='1 2'
-for round in $rounds; do
+for round in 1 2; do
 	begin killed-and-back-$round
 	hold busy sleeper busy
 	hold idle sleeper
@@ -66,7 +64,6 @@ ask kill-while-stopped
 begin killed-while-the-vm-is-stopped
 until_true first_call 0 >>$log 2>&1
 vector_add >>$log 2>&1 && pass || fail "exit code $?"
-[ "${1:-}" != short ] || exit 0
 
 # While there is no device, nothing waits for it.
 begin none-for-a-while
@@ -105,16 +102,6 @@ until_true first_call 0 >>$log 2>&1
 expect works-after-silence 0 vector_add
 END
 
-host_kill-while-stopped() {
-	qmp stop
-	host_kill >/dev/null
-	until_host is_connected
-	qmp cont
-	qmp stop
-	qmp cont
-	echo yes
-}
-
 host_silence() {
 	kill -STOP "$(device_main)"
 	echo silent
@@ -125,11 +112,6 @@ host_speak() {
 	echo yes
 }
 
-# True when qcu-device is running and QEMU has connected to it: then the socket's file is gone.
-is_connected() {
-	[ -n "$(device_main)" ] && [ ! -S "$tmp/qcu.sock" ]
-}
-
-machine_start "${with[@]}" ${QCU_SHORT:+short}
+machine_start "${with[@]}"
 machine_serve
 machine_end

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The VM's memory changes while programs run: a DIMM is plugged in and removed. Running programs get an
 # error, and never touch memory that now belongs to somebody else. Programs that start later work, also
-# with the new memory.
+# with the new memory. QCU_SHORT: then the device is killed in this guest, as far as QEMU and KVM have a part in it.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/../lib.sh"
 # shellcheck source=tests/vm/machine/machine.sh
 . tests/vm/machine/machine.sh
 
-with "$guest"/{sleeper,vector_add,bandwidth}
+with "$guest"/{sleeper,first_call,vector_add,bandwidth}
 guest_script "$tmp/script" <<'END'
 # blocks STATE: prints how many of the kernel's memory blocks have this state.
 blocks() {
@@ -56,6 +56,21 @@ available=0
 [ "$at_work $waited" = '46 46' ] && [ "$answer" = gone ] && pass || fail "exit codes $at_work $waited, the DIMM: $answer"
 available=0
 expect works-after-all 0 vector_add
+[ "${1:-}" = restart ] || exit 0
+
+# As in device_restart.
+begin killed-and-back
+begin_two
+ask kill
+end_busy
+until_true first_call 0 >>$log 2>&1
+end_idle
+[ "$at_work $waited" = '46 46' ] && pass || fail "exit codes $at_work $waited"
+expect works-again 0 vector_add
+ask kill-while-stopped
+begin killed-while-the-vm-is-stopped
+until_true first_call 0 >>$log 2>&1
+vector_add >>$log 2>&1 && pass || fail "exit code $?"
 END
 
 host_plug() {
@@ -70,6 +85,6 @@ host_unplug() {
 	qmp device_del '{"id":"dimm"}' && qmp_event DEVICE_DELETED && echo gone || echo "$qmp_answer"
 }
 
-machine_start --mem 512M --qemu-arg -m --qemu-arg slots=2,maxmem=2G "${with[@]}"
+machine_start --mem 512M --qemu-arg -m --qemu-arg slots=2,maxmem=2G "${with[@]}" ${QCU_SHORT:+restart}
 machine_serve
 machine_end

@@ -174,3 +174,19 @@ host_let-it-come() {
 	rm "$tmp/no-device"
 	echo yes
 }
+
+# True when qcu-device is running and QEMU has connected to it: then the socket's file is gone.
+is_connected() {
+	[ -n "$(device_main)" ] && [ ! -S "$tmp/qcu.sock" ]
+}
+
+# host_kill-while-stopped: the monitor's stop and cont, too.
+host_kill-while-stopped() {
+	qmp stop
+	host_kill >/dev/null
+	until_host is_connected
+	qmp cont
+	qmp stop
+	qmp cont
+	echo yes
+}
