@@ -237,7 +237,7 @@ case_done timeout
 for sig in INT:130 TERM:143; do
 	# Not with timeout(1), which would receive the signal. A pipe tells when the program runs.
 	mkfifo started
-	(trap - INT && exec "$qcu" run --no-device --no-module './a prog' sleep 1000) >started 2>err &
+	(trap - INT && exec "$qcu" run --no-device --no-module --mem 512M './a prog' sleep 1000) >started 2>err &
 	pid=$!
 	read -r line <started
 	expect '' 'the program runs' "$line" started
@@ -252,7 +252,7 @@ case_done interrupt
 
 # Nothing may be left, even when the launcher has no chance to clean up.
 mkfifo started
-"$qcu" run --no-device --no-module './a prog' sleep 1000 >started 2>err &
+"$qcu" run --no-device --no-module --mem 512M './a prog' sleep 1000 >started 2>err &
 pid=$!
 read -r line <started
 kill -KILL "$pid"
@@ -262,7 +262,7 @@ rm started
 nothing_left
 # The kill may come at any point: before the guest is packed, while QEMU starts, while the guest boots.
 for ms in 020 050 080 120 160 200 300 600; do
-	"$qcu" run --no-device --no-module './a prog' sleep 1000 >out 2>err &
+	"$qcu" run --no-device --no-module --mem 512M './a prog' sleep 1000 >out 2>err &
 	pid=$!
 	sleep "0.$ms"
 	kill -KILL "$pid"
@@ -305,7 +305,7 @@ echo "linked $?"
 echo "qcuda: leak: 3 pages" >/dev/kmsg
 exit 5
 END
-timeout $((120 * slow)) "$qcu" vm --no-device --no-module --klog klog --script test.sh --with './a prog' --with linked 'an arg' >out 2>err
+timeout $((120 * slow)) "$qcu" vm --no-device --no-module --mem 512M --klog klog --script test.sh --with './a prog' --with linked 'an arg' >out 2>err
 expect '' 'exit code' $? 5
 expect '' 'output' "$(sed -n '1,4p; $p' out)" "$(printf '%s\n' '1 an arg' '[a prog]' '[args]' '[x]' 'linked 17')"
 expect '' 'error' "$(cat err)" ''

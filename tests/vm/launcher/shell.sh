@@ -6,7 +6,7 @@
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/../lib.sh"
 
-shell=("$root/$qcu" shell)
+shell=("$root/$qcu" shell --mem 512M)
 
 # ---- wrong calls, which need no VM ----
 
@@ -26,9 +26,9 @@ echo here >file
 host_limit=120
 expect_host folder-and-code 7 '^here$' "${shell[@]}" --no-device --no-module -c 'cat file; echo new >written; exit 7'
 expect_host written 0 '^new$' cat written
-expect_host empty-command 0 '^ended$' bash -c "$root/$qcu shell --no-device --no-module -c '' && echo ended"
+expect_host empty-command 0 '^ended$' bash -c "$root/$qcu shell --mem 512M --no-device --no-module -c '' && echo ended"
 expect_host quotes 0 "^a  b'c\$" env X="a  b'c" "${shell[@]}" --no-device --no-module -c 'echo "$X"'
-expect_host from-a-pipe 3 '^one 42$' bash -c "echo 'echo one \$((6*7)); exit 3' | $root/$qcu shell --no-device --no-module"
+expect_host from-a-pipe 3 '^one 42$' bash -c "echo 'echo one \$((6*7)); exit 3' | $root/$qcu shell --mem 512M --no-device --no-module"
 expect_host libraries 0 'verified' "${shell[@]}" --gpu soft -c './vector_add && ./linked && qcu-run ./linked'
 expect_host other-root 5 "^$(id -un)\$" env SHELL=/bin/bash "${shell[@]}" --root / --no-device --no-module -c \
 	'declare -a x=(1); id -un; exit 5'
@@ -90,7 +90,7 @@ assert code == 9, (code, end)
 print("a terminal")
 END
 expect_host on-a-terminal 0 '^a terminal$' \
-	python3 "$tmp/terminal.py" "$qcu" shell --no-device --no-module --share "$tmp/share"
+	python3 "$tmp/terminal.py" "$qcu" shell --mem 512M --no-device --no-module --share "$tmp/share"
 
 # The terminal is as it was, whatever ended the shell.
 cat >"$tmp/as-before.py" <<'END'
@@ -114,7 +114,7 @@ print("as before, after", p.returncode)
 END
 if [ "$(id -u)" -eq 0 ]; then
 	expect_host terminal-after-a-crash 0 '^as before, after 125$' \
-		python3 "$tmp/as-before.py" "$qcu" shell --no-device --no-module --share "$tmp/share"
+		python3 "$tmp/as-before.py" "$qcu" shell --mem 512M --no-device --no-module --share "$tmp/share"
 else
 	echo '@skip terminal-after-a-crash only root can crash the guest'
 fi

@@ -11,7 +11,7 @@ here=$(cd "$(dirname "$0")/../../.." && pwd)
 B=${B:-build}
 [[ $B == /* ]] || B=$here/$B
 
-out=$(timeout -k 5 $((200 * slow)) "$here/scripts/qcu" shell --root / --no-device --no-module -c \
+out=$(timeout -k 5 $((200 * slow)) "$here/scripts/qcu" shell --root / --no-device --no-module --mem 512M -c \
 	"QCU_TEST_GROUPS=1 exec $(printf %q "$B/tests/unit/test_device_groups")" 2>&1)
 expect '' 'exit code' $? 0
 expect '' 'passed' "$(grep -c '^\[       OK \]' <<<"$out")" 2
