@@ -280,16 +280,16 @@ expect '' 'doctor with an empty NO_COLOR' "$(colours)" coloured
 case_done colours
 
 # QEMU waits, so the boot takes long.
-stopped=("$qcu" run --no-device --no-module --mem 512M --qemu-arg -S --timeout 6 /bin/true)
+stopped=("$qcu" run --no-device --no-module --mem 512M --qemu-arg -S --timeout 4 /bin/true)
 on_terminal xterm "${stopped[@]}"
 expect '' 'exit code' "$code" 124
 [[ $said == *'qcu: starting the guest ('[2-9]* ]] || expect '' 'progress' "$said" 'starting the guest'
-expect '' 'the screen in the end' "$screen" "qcu: ended after $((6 * slow)) s"
+expect '' 'the screen in the end' "$screen" "qcu: ended after $((4 * slow)) s"
 on_terminal dumb "${stopped[@]}"
-expect '' 'with TERM=dumb' "$screen" "qcu: ended after $((6 * slow)) s"
+expect '' 'with TERM=dumb' "$screen" "qcu: ended after $((4 * slow)) s"
 expect '' 'with TERM=dumb' "$(colours)" plain
 "${stopped[@]}" >out 2>err
-expect '' 'without a terminal' "$(cat out err)" "qcu: ended after $((6 * slow)) s"
+expect '' 'without a terminal' "$(cat out err)" "qcu: ended after $((4 * slow)) s"
 case_done progress-of-a-boot
 
 printf '#!/bin/sh\nprintf "no newline "; echo out; echo err >&2; exit 5\n' >prog && chmod 755 prog
