@@ -138,7 +138,7 @@ static int child(const struct place *p, int device, bool few)
 		all_kinds(&t);
 		split(&t, device, p->vm, p->vms); /* one GPU of each VM */
 		split(&t, p->vm, device, p->gpus); /* all GPUs of a VM */
-		all_kinds(&t);
+		some_collectives(&t);
 	}
 	end_team(&t);
 	return 0;
