@@ -21,7 +21,7 @@ done
 
 # Without a cache: the compiler runs here.
 export POCL_CACHE_DIR=/tmp/kernels
-expect compiled-here 0 programs options errors_and_the_log
+expect compiled-here 0 programs build_callback ${QCU_NIGHTLY:+options errors_and_the_log}
 export POCL_CACHE_DIR=$share/cache
 
 # A fault ends one program. Another one goes on meanwhile.

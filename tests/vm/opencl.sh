@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # OpenCL programs on PoCL: first without a VM, then in one, where what they print must be the same. The second time
 # PoCL finds the kernels in its cache, because compilers take long where the processor is emulated. One program is
-# compiled in the guest, too.
+# compiled in the guest, too, at night three.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
