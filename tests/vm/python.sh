@@ -7,7 +7,7 @@
 
 # tests/tests.mk runs more of them without a VM: where the processor is emulated, compilers take minutes. CuPy runs in the
 # containers of fresh/systemd-12, too.
-programs=(tools_nvml bindings_launch libraries_12 ${QCU_NIGHTLY:+cupy_kernels numba_kernels})
+programs=(tools_nvml libraries_12 ${QCU_NIGHTLY:+bindings_launch cupy_kernels numba_kernels})
 
 wheels=$(scripts/python-wheels 2>"$tmp/why") || {
 	for p in "${programs[@]}"; do
