@@ -2,11 +2,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Runs the test programs, optimised, with the whole stack and its defaults: the driver's chunk
 # size, and chunks remapped side by side on the host. Programs that move much data run again with other
-# chunk sizes. Those that only compute run at night.
+# chunk sizes. Those that only compute run at night, and those that other scripts run with the same options.
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 programs_of guest
+# vm/managed_moves and vm/malloc run these; vm/two_gpus those of NCCL, with one GPU more.
+twice=' fork_child malloc_pageable malloc_sparse managed_advice managed_moves managed_random managed_variables
+	nccl_abort nccl_ended nccl_far nccl_graphs nccl_killed nccl_resize nccl_strangers nccl_threads nccl_transfers nccl_wrong '
+[ -z "${QCU_NIGHTLY:-}" ] || twice=
+for i in "${!programs[@]}"; do
+	[[ $twice != *[[:space:]]"${programs[i]##*/}"[[:space:]]* ]] || unset "programs[i]"
+done
 with "${programs[@]}"
 boot --map cvm "${with[@]}" <<'END'
 programs ''

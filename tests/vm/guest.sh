@@ -128,7 +128,17 @@ programs() {
 			done
 			;;
 		bandwidth) expect "$1$_p" 0 "$_p" 16 ;;
-		*) expect "$1$_p" 0 "$_p" ;;
+		*)
+			# What a program repeats, it repeats less often by day. Without a VM all of it runs.
+			_often=
+			[ -n "${QCU_NIGHTLY:-}" ] || case $_p in
+			malloc_pageable) _often=1000 ;;
+			managed_random) _often=400 ;;
+			many_small) _often=500 ;;
+			esac
+			# shellcheck disable=SC2086
+			expect "$1$_p" 0 "$_p" $_often
+			;;
 		esac
 	done
 }

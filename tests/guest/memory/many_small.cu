@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Thousands of small allocations of device memory, of one size and of many, by one thread and by
- * eight, freed in another order. Each has its own memory.
+ * eight, freed in another order. Each has its own memory. The first argument is how many the one
+ * thread has.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -72,20 +73,22 @@ static void *runs(void *arg)
 	return NULL;
 }
 
-int main()
+int main(int argc, char **argv)
 {
 	static struct piece p[MANY];
+	const int many = argc > 1 ? atoi(argv[1]) : MANY;
 	pthread_t thread[THREADS];
 
-	for (int i = 0; i < MANY; i++)
+	REQUIRE(many > 0 && many <= MANY, "%d", many);
+	for (int i = 0; i < many; i++)
 		get(&p[i], 64 << 10);
-	check(p, MANY);
-	for (int i = 0; i < MANY; i += 2)
+	check(p, many);
+	for (int i = 0; i < many; i += 2)
 		CHECK(cudaFree(p[i].at));
-	for (int i = 0; i < MANY; i += 2)
+	for (int i = 0; i < many; i += 2)
 		get(&p[i], 64 << 10);
-	check(p, MANY);
-	for (int i = 0; i < MANY; i++)
+	check(p, many);
+	for (int i = 0; i < many; i++)
 		CHECK(cudaFree(p[i].at));
 	EXPECT(cudaFree(p[0].at), cudaErrorInvalidValue);
 	for (size_t i = 0; i < THREADS; i++)

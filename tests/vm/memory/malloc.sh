@@ -45,7 +45,7 @@ stat window_bytes
 	fail "exit code $rc, $((value - before)) bytes in chunks"
 
 expect api 0 malloc_api
-# Without a VM these have more rounds, and malloc_pageable has 10,000 in vm/cvm.
+# Without a VM these have more rounds.
 expect cuda 0 malloc_cuda 1000
 expect fork 0 malloc_fork 25
 expect pageable 0 malloc_pageable 1000
