@@ -20,13 +20,52 @@ END
 chmod +x "$tmp/without_vm"
 without_vm=$tmp/without_vm
 
+# More than a hundred times a trace is read. So one process compiles the scripts that do, and forks for each call.
+cat >"$tmp/starter.py" <<'END'
+import bisect, collections, glob, itertools, json, os, shutil, signal, stat, subprocess, sys, tempfile
+out, limit = sys.argv[1], int(sys.argv[2])
+scripts = {}
+while True:
+    args = []
+    while line := sys.stdin.readline().rstrip("\n"):
+        args.append(line)
+    if not args:
+        break
+    if args[0] not in scripts:
+        with open(args[0], encoding="utf-8") as f:
+            scripts[args[0]] = compile(f.read(), args[0], "exec")
+    child = os.fork()
+    if not child:
+        signal.alarm(limit)
+        os.dup2(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 1)
+        os.dup2(1, 2)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        sys.argv = args
+        exec(scripts[args[0]], {"__name__": "__main__", "__file__": args[0]})
+        sys.exit(0)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    print(code if code >= 0 else 128 - code, flush=True)
+END
+coproc starter { exec python3 "$tmp/starter.py" "$tmp/read" $((300 * slow)); }
+# python SCRIPT [ARG...]: runs it. What it says is in $tmp/read.
+python() {
+	local rc=1
+	printf '%s\n' "$@" '' >&"${starter[1]}" && read -r -u "${starter[0]}" rc
+	return "${rc:-1}"
+}
+# expect_python NAME CODE PATTERN SCRIPT [ARG...]: as expect_host with python3.
+expect_python() {
+	python "${@:4}"
+	expect_host "$1" "$2" "$3" sh -c 'cat "$1"; exit "$2"' - "$tmp/read" $?
+}
+
 # ---- wrong calls ----
 
 expect_host no-program 2 'no program given' "${trace[@]}"
 expect_host no-program-after-options 2 'no program given' "${trace[@]}" --summary
 expect_host out-without-file 2 '--out needs a file' "${trace[@]}" --out
 expect_host out-empty 2 '--out needs a file' "${trace[@]}" --out= x
-expect_host read-and-run 2 '--read runs nothing' "${trace[@]}" --read x y
+expect_python read-and-run 2 '--read runs nothing' "$root/scripts/trace" --read x y
 expect_host help 0 'usage: qcu trace' "${trace[@]}" --help
 expect_host out-nowhere 2 'No such file' "${trace[@]}" --out "$tmp/none/t.json" /bin/true
 expect_host out-is-a-folder 2 'Is a directory' "${trace[@]}" --out "$tmp" /bin/true
@@ -46,10 +85,10 @@ end=${begin/'"b"'/'"e"'}
 # no_trace NAME PATTERN TEXT: --read refuses a file with this text.
 no_trace() {
 	printf '%s' "$3" >"$tmp/t.json"
-	expect_host "$1" 2 "$2" "${trace[@]}" --read "$tmp/t.json" --summary
+	expect_python "$1" 2 "$2" "$root/scripts/trace" --read "$tmp/t.json" --summary
 }
 events() { printf '{"traceEvents":[%s]}' "$1"; }
-expect_host read-not-there 2 'No such file' "${trace[@]}" --read "$tmp/none"
+expect_python read-not-there 2 'No such file' "$root/scripts/trace" --read "$tmp/none"
 no_trace empty 'that is no JSON' ''
 no_trace cut-off 'that is no JSON' "$(events "$call" | head -c 60)"
 no_trace a-list 'no list of traceEvents' '[]'
@@ -107,7 +146,7 @@ reads() {
 	local name=$1 file=$2 pattern=$3
 	shift 3
 	expect_host "$name-runs" 0 'verified' "$without_vm" "$file" "$@"
-	expect_host "$name-is-right" 0 "$pattern" "${trace[@]}" --read "$file" --summary
+	expect_python "$name-is-right" 0 "$pattern" "$root/scripts/trace" --read "$file" --summary
 }
 reads kernel "$tmp/kernel.json" 'COPY_H2D' "$guest/vector_add"
 reads streams "$tmp/streams.json" 'LAUNCH' "$guest/async_copies"
@@ -115,7 +154,7 @@ reads captures "$tmp/captures.json" 'HOST_NEXT' "$guest/stream_capture"
 reads forks "$tmp/forks.json" 'COPY' "$guest/fork_child"
 reads per-thread-streams "$tmp/per.json" 'RECT_H2D' "$guest/per_thread_copies"
 expect_host threads-run 0 '^fine$' bash -c "$without_vm $tmp/threads.json $B/tests/loopback/threads && echo fine"
-expect_host threads-are-right 0 'calls' "${trace[@]}" --read "$tmp/threads.json" --summary
+expect_python threads-are-right 0 'calls' "$root/scripts/trace" --read "$tmp/threads.json" --summary
 reads resets "$tmp/resets.json" 'DEVICE_RESET' "$guest/device_limits"
 
 # ---- names ----
@@ -179,18 +218,18 @@ END
 strict() {
 	local name=$1 out=$2 pattern=$3
 	shift 3
-	expect_host "$name-read" 0 "$out has [0-9]+ calls and [0-9]+ pieces of work" "${trace[@]}" --out "$out" "$@"
-	expect_host "$name" 0 "$pattern" python3 "$tmp/strict.py" "$out"
+	expect_python "$name-read" 0 "$out has [0-9]+ calls and [0-9]+ pieces of work" "$root/scripts/trace" --out "$out" "$@"
+	expect_python "$name" 0 "$pattern" "$tmp/strict.py" "$out"
 }
 kernel='vector_add\(float const\*, float const\*, float\*, int\)'
 strict kernel-by-name "$tmp/out.json" "^gpu/$kernel\$" --read "$tmp/kernel.json"
 expect_host calls-by-name 0 '^api/cudaLaunchKernel api/cudaMalloc api/cudaMemcpy$' bash -c \
 	"python3 $tmp/strict.py $tmp/out.json | grep -x -e api/cudaMalloc -e api/cudaMemcpy -e api/cudaLaunchKernel | xargs"
-expect_host threads-by-name 0 '^tracks: .*vector_add \([0-9]+\)' python3 "$tmp/strict.py" "$tmp/out.json"
-expect_host arrows-and-memory 0 '^arrows: 4 counters: memory of GPU 0$' python3 "$tmp/strict.py" "$tmp/out.json"
-expect_host summary-by-kernel 0 " 1 .*  $kernel\$" "${trace[@]}" --read "$tmp/out.json"
-expect_host summary-by-call 0 ' 3 .*  cudaMemcpy$' "${trace[@]}" --read "$tmp/out.json"
-expect_host summary-by-size 0 ' 8000024 .*  to the GPU, pinned, up to 16 MiB$' "${trace[@]}" --read "$tmp/out.json"
+expect_python threads-by-name 0 '^tracks: .*vector_add \([0-9]+\)' "$tmp/strict.py" "$tmp/out.json"
+expect_python arrows-and-memory 0 '^arrows: 4 counters: memory of GPU 0$' "$tmp/strict.py" "$tmp/out.json"
+expect_python summary-by-kernel 0 " 1 .*  $kernel\$" "$root/scripts/trace" --read "$tmp/out.json"
+expect_python summary-by-call 0 ' 3 .*  cudaMemcpy$' "$root/scripts/trace" --read "$tmp/out.json"
+expect_python summary-by-size 0 ' 8000024 .*  to the GPU, pinned, up to 16 MiB$' "$root/scripts/trace" --read "$tmp/out.json"
 # A trace that was read and written is the same trace.
 strict written-again "$tmp/again.json" '^arrows: 4 ' --read "$tmp/out.json"
 expect_host nothing-changes 0 '^same$' bash -c "cmp $tmp/out.json $tmp/again.json && echo same"
@@ -219,10 +258,10 @@ reads ranges "$tmp/nvtx.json" '1024 .*  deep$' "$guest/nvtx_ranges"
 strict ranges-by-name "$tmp/out.json" '^range/inner ä$' --read "$tmp/nvtx.json"
 ranges=0
 for name in outer 'whole work' registered crossing launched 'quoted "name" \\ \?\?\?\[2J \?' '\?+ \?+ \?+ \?+'; do
-	expect_host "range-$((++ranges))" 0 "^range/$name\$" python3 "$tmp/strict.py" "$tmp/out.json"
+	expect_python "range-$((++ranges))" 0 "^range/$name\$" "$tmp/strict.py" "$tmp/out.json"
 done
-expect_host thread-named-by-nvtx 0 '^tracks: .*helper \([0-9]+\)' python3 "$tmp/strict.py" "$tmp/out.json"
-expect_host long-names-are-cut 0 '^range/x{255}\.\.\.$' python3 "$tmp/strict.py" "$tmp/out.json"
+expect_python thread-named-by-nvtx 0 '^tracks: .*helper \([0-9]+\)' "$tmp/strict.py" "$tmp/out.json"
+expect_python long-names-are-cut 0 '^range/x{255}\.\.\.$' "$tmp/strict.py" "$tmp/out.json"
 expect_host ranges-without-a-trace 0 verified env LD_LIBRARY_PATH="$root/$B/loopback" \
 	NVTX_INJECTION64_PATH="$root/$B/loopback/libcudart.so.13" "$guest/nvtx_ranges"
 QCU_LOOPBACK_EVICT=2 reads memory-that-left "$tmp/left.json" '^memory that left the GPU: [1-9].* came back: [1-9]' "$guest/async_copies"
@@ -340,13 +379,14 @@ json.dump({"traceEvents": events}, sys.stdout)
 END
 # advises NAME SCENARIO PERCENT PATTERN
 advises() {
-	python3 "$tmp/made.py" "$2" "$3" >"$tmp/made.json"
-	expect_host "advice-$1" 0 "$4" bash -c "${trace[*]} --read $tmp/made.json | grep -e ^advice: || echo none"
+	python "$tmp/made.py" "$2" "$3" && mv "$tmp/read" "$tmp/made.json"
+	python "$root/scripts/trace" --read "$tmp/made.json"
+	expect_host "advice-$1" 0 "$4" sh -c 'grep -e ^advice: "$1" || echo none' - "$tmp/read"
 }
 advises pageable pageable 31 '^advice: 31% of the time .* waits for 200 copies of pageable memory, of 4 KiB .*: use pinned memory .* or copy more at once$'
 advises pageable-few pageable 5 '^advice: 95% of the time the kernel'
 advises after-kernels kernels-in-front 1 'only faster kernels'
-expect_host advice-after-kernels-only 0 '^1$' bash -c "${trace[*]} --read $tmp/made.json | grep -c ^advice:"
+expect_host advice-after-kernels-only 0 '^1$' grep -c ^advice: "$tmp/read"
 advises threads threads 60 '^advice: 60% of the time .* in 400 allocations'
 advises idle idle 60 '^advice: 60% of the time .* the 200 launches take 5.0 us each'
 advises idle-little idle 8 'only faster kernels'
@@ -372,9 +412,9 @@ else
 	cat "$tmp/said" "$tmp/summary"
 	echo '@FAIL program-in-a-vm'
 fi
-expect_host trace-of-a-vm 0 '  COPY_D2H$' "${trace[@]}" --read "$tmp/vm.json" --summary
+expect_python trace-of-a-vm 0 '  COPY_D2H$' "$root/scripts/trace" --read "$tmp/vm.json" --summary
 expect_host and-says-where 0 "^qcu: trace: $tmp/vm.json has 11 calls and 4 pieces of work on the GPU" cat "$tmp/summary"
-expect_host kernel-in-a-vm 0 "^gpu/$kernel\$" python3 "$tmp/strict.py" "$tmp/vm.json"
+expect_python kernel-in-a-vm 0 "^gpu/$kernel\$" "$tmp/strict.py" "$tmp/vm.json"
 # Two VMs at once, side by side in one trace. Their own clocks began at another time.
 mkdir "$tmp/share/a" "$tmp/share/b"
 (cd "$tmp/share/a" && "${trace[@]}" --out "$tmp/left.json" --gpu soft --timeout 200 "$root/$guest/vector_add") >"$tmp/said" 2>&1 </dev/null &
@@ -386,7 +426,7 @@ wait "$left" || cat "$tmp/said"
 over=${EPOCHREALTIME/./}
 rmdir "$tmp/share/a" "$tmp/share/b"
 strict two-vms "$tmp/both.json" '^tracks: .*left: vector_add \([0-9]+\) .*right: nvtx_ranges \([0-9]+\)' --read "$tmp/left.json" --read "$tmp/right.json"
-expect_host ranges-in-a-vm 0 '^range/outer$' python3 "$tmp/strict.py" "$tmp/both.json"
+expect_python ranges-in-a-vm 0 '^range/outer$' "$tmp/strict.py" "$tmp/both.json"
 expect_host both-on-the-host.s-clock 0 '^both: 7 11$' python3 -c '
 import json, sys
 t = json.load(open(sys.argv[1]))
@@ -401,7 +441,7 @@ print("both:", *sorted(map(len, vms)))' "$tmp/both.json" "$began" "$over"
 host_limit=120 expect_host limit-in-the-way 0 'verified' bash -c \
 	"cd $tmp/share && ${trace[*]} --out $tmp/limit.json --gpu soft --timeout 200 --device-arg --limit \
 	--device-arg events=20 $root/$guest/vector_add"
-expect_host limit-in-the-trace 0 '  COPY_D2H$' "${trace[@]}" --read "$tmp/limit.json" --summary
+expect_python limit-in-the-trace 0 '  COPY_D2H$' "$root/scripts/trace" --read "$tmp/limit.json" --summary
 expect_host nothing-left-in-the-folder 0 '^0$' bash -c "find $tmp/share -mindepth 1 | wc -l"
 expect_host full-disk-in-the-end 2 'No space left' bash -c \
 	"cd $tmp/share && ${trace[*]} --out /dev/full --gpu soft --timeout 200 $root/$guest/vector_add"
