@@ -43,3 +43,6 @@ CUDA12_DAILY := array_copies device_limits device_query dynamic_shared host_func
 	launch_errors launch_registers libraries malloc_pageable managed_units managed_variables memory_errors memset \
 	mipmap pinned_zero_copy pitched_copies shared_pool stream_attributes surface_write symbols texture_2d texture_3d \
 	texture_errors texture_formats texture_linear two_devices
+
+# Unit tests that take random steps: all of them at night, otherwise a quarter (random_rounds() in tests/rounds.h).
+RANDOM_UNITS := test_cuda_move test_library_arena test_soft_move

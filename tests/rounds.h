@@ -3,6 +3,7 @@
 #define TESTS_ROUNDS_H
 
 #include <stdbool.h>
+#include <stdlib.h>
 
 /*
  * How often a test repeats what the plain build does n times. A sanitizer makes each byte ten times
@@ -14,5 +15,11 @@
 #define SANITIZED false
 #endif
 #define ROUNDS(n) (SANITIZED ? ((n) + 3) / 4 : (n))
+
+/* How many of n random steps a test takes: all of them at night, and otherwise a quarter. */
+static inline unsigned int random_rounds(unsigned int n)
+{
+	return !SANITIZED && getenv("QCU_NIGHTLY") ? n : (n + 3) / 4;
+}
 
 #endif

@@ -260,15 +260,16 @@ MEMORY_RUN := env QCU_PROGRAMS=$(MADE_IN) python3 tests/loopback/share/memory.py
 
 define TEST_LIST
 $(foreach t,$(UNIT_TESTS),unit $(t) test $(B)/tests/unit/$(t);)
+$(if $(SAN),,$(foreach t,$(RANDOM_UNITS),unit $(t)_long nightly env QCU_NIGHTLY=1 $(B)/tests/unit/$(t);))
 $(foreach t,$(FUZZ_TARGETS),unit fuzz_$(t) test $(FUZZ)/replay_$(t) tests/fuzz/corpus/$(t);)
 $(if $(SAN),,unit fuzz_trace test tests/fuzz/trace.py;)
 unit fuzz_libraries test $(FUZZ)/replay_mirror $(FUZZ)/libraries;
-unit fuzz_libs test $(FUZZ_LIBS_RUN) --calls $(if $(SAN),20000,50000);
+unit fuzz_libs test $(FUZZ_LIBS_RUN) $(if $(SAN),,--seed 4) --calls 20000;
 $(if $(SAN),unit fuzz_libs_long nightly $(FUZZ_LIBS_RUN) --calls 150000;)
 $(if $(SAN),,unit fuzz_libs_long nightly $(FUZZ_LIBS_RUN) --seed 3 --calls 500000;)
 $(if $(SAN),,unit fuzz_libs_fenced nightly $(FUZZ_LIBS_RUN) --fence --seed 2 --calls 60000;)
 $(foreach t,$(HOSTILE_ATTACKS),unit $(call when,hostile_$(t),$(HOSTILE_DAILY:%=hostile_%)) $(HOSTILE) $(t);)
-unit hostile_random test $(HOSTILE) --seed 1 --commands $(if $(SAN),2000,20000);
+unit hostile_random test $(HOSTILE) --seed 1 --commands $(if $(SAN),2000,8000);
 unit hostile_random_long nightly $(HOSTILE) --seed 2 --commands 40000;
 $(if $(SAN),,unit faults test $(SWEEP) --device $(FAULTY) --every;)
 $(foreach t,$(LOOPBACK_TESTS),loopback $(t) test $(B)/tests/loopback/$(t);)

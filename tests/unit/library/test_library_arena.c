@@ -17,6 +17,7 @@
 #include "qcu-library/malloc/malloc_region.h"
 #include "qcu-library/malloc/malloc_tree.h"
 #include "qcu-library/link/link.h"
+#include "tests/rounds.h"
 
 #define K     ((size_t)1 << 10)
 #define M     ((size_t)1 << 20)
@@ -399,13 +400,6 @@ static void around_fork(void **state)
 }
 
 /* Compared with a simple record of the allocations. */
-/* The plain build goes through all of the rounds. */
-#ifdef __SANITIZE_ADDRESS__
-#define ROUNDS 50000
-#else
-#define ROUNDS 200000
-#endif
-
 static void at_random(void **state)
 {
 	enum { SLOTS = 200 };
@@ -414,11 +408,13 @@ static void at_random(void **state)
 		size_t size;
 		char mark;
 	} s[SLOTS];
+	const unsigned int rounds = random_rounds(200000);
+	unsigned int round;
 	uint32_t x = 1;
-	int round, i;
+	int i;
 
 	(void)state;
-	for (round = 0; round < ROUNDS; round++) {
+	for (round = 0; round < rounds; round++) {
 		size_t size;
 		int at;
 

@@ -517,7 +517,7 @@ static void random_steps(void **state)
 	struct be *be = *state;
 	unsigned int seed = 45, i, k;
 
-	for (i = 0; i < ROUNDS(STEPS); i++) {
+	for (i = 0; i < random_rounds(STEPS); i++) {
 		step(be, &blocks[(unsigned int)rand_r(&seed) % BLOCKS], &seed);
 		if (i % 50)
 			continue;

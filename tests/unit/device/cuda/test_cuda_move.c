@@ -418,7 +418,7 @@ static void random_steps(void **state)
 
 	(void)state;
 	/* Half of the steps each with a store in memory and with a slow one. */
-	for (i = 0; i < ROUNDS(STEPS) / 2; i++) {
+	for (i = 0; i < random_rounds(STEPS) / 2; i++) {
 		k = (unsigned int)rand_r(&seed) % KEPT;
 		switch (rand_r(&seed) % 8) {
 		case 0:
