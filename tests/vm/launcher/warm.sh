@@ -149,7 +149,7 @@ case_done other-options
 # not_used WHAT: a run sees that the state may not be used, and another guest is being saved in its place.
 not_used() {
 	run_until '[ -e "$QCU_CACHE/warm/$key/new" ]' --no-device --no-module /bin/true
-	expect '' "$1" "$seen$(ls "$QCU_CACHE/warm/$key" | grep -c state)$(went_on)" seen00
+	expect '' "$1" "$seen$([ -e "$good" ] || [ -L "$good" ] || echo gone)$(went_on)" seengone0
 }
 find "$QCU_CACHE/warm" -mindepth 1 -maxdepth 1 ! -name "$key" -exec rm -r {} +
 cp --sparse=always "$good" "$dir/good"
