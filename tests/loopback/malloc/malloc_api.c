@@ -197,12 +197,10 @@ static void alignment(void)
 	}
 }
 
+/* Each byte is as the one before it. memcmp() is much faster than a loop in an emulated guest. */
 static bool all(const char *p, size_t from, size_t to, char value)
 {
-	for (; from < to; from++)
-		if (p[from] != value)
-			return false;
-	return true;
+	return from >= to || (p[from] == value && !memcmp(p + from, p + from + 1, to - from - 1));
 }
 
 static void zeroes(void)

@@ -96,7 +96,7 @@ static void reused(void)
 	int i;
 
 	OK(cudaMalloc((void **)&dev, 3 * M));
-	for (i = 0; i < 200; i++) {
+	for (i = 0; i < 3 * 24; i++) { /* each size three times */
 		size_t len = (size_t)(i % 24 + 1) * 128 << 10;
 		char *p = malloc(len), *z;
 

@@ -62,11 +62,17 @@ rc=$?
 stat commands
 [ $rc -eq 0 ] && [ "$value" = "$before" ] && pass || fail "exit code $rc, commands were sent"
 
+# at_work: it has memory in chunks.
+at_work() {
+	stat chunk_pages
+	[ "$value" -gt 0 ]
+}
 for round in 1 2 3; do
 	begin killed-$round
 	malloc_threads 1000000000 >>$log 2>&1 &
 	pid=$!
-	usleep $((round * 700000))
+	until_true at_work
+	usleep $((round * 100000))
 	kill -9 $pid
 	wait $pid
 	[ $? -eq 137 ] && pass || fail 'it has ended by itself'
