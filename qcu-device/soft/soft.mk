@@ -16,8 +16,9 @@ SOFT_SRCS += qcu-device/base/complain.c qcu-device/backend/image.c qcu-device/ba
 $(SOFT_LIBRARY_SRCS:%.c=$(B)/%.o): override CFLAGS += -isystem $(dir $(CUDART_INC))
 $(SOFT_LIBRARY_SRCS:%.c=$(B)/%.o): | cudart-header
 SOFT_OBJS := $(SOFT_SRCS:%.c=$(B)/%.o)
-# For a build in which the rest is not optimised (tests/run).
-$(SOFT_OBJS) $(PTX_SRCS:%.c=$(B)/%.o): override CFLAGS += $(SOFT_CFLAGS)
+# What computes, for a build in which the rest is not optimised (tests/run).
+$(filter $(addprefix $(B)/qcu-device/soft/,libs/% ptx/exec/% ptx/memory/% ptx/ops/%),$(SOFT_OBJS) $(PTX_SRCS:%.c=$(B)/%.o)): \
+	override CFLAGS += $(SOFT_CFLAGS)
 SOFT_LIB := $(B)/qcu-device/soft/libsoft.a
 SOFT_LIBS := -llz4 -lzstd -lm
 
