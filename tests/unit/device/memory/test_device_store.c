@@ -185,7 +185,7 @@ static int begin_with_all(void **state)
 	if (open_file())
 		return -1;
 	begin_with(&lent_owner);
-	lendable = 3 * BOUND;
+	lendable = BOUND / 2;
 	return 0;
 }
 
@@ -552,7 +552,7 @@ static void test_steps(void **state)
 		if (!(rand_r(&seed) % 8))
 			store_demote(&s);
 		if (!(rand_r(&seed) % 64) && lendable)
-			lendable = lent + (uint64_t)rand_r(&seed) % BOUND + 1;
+			lendable = lent + (uint64_t)rand_r(&seed) % (BOUND / 2) + 1;
 		if (!(rand_r(&seed) % 32))
 			store_trim(&s, 0);
 		if (!(rand_r(&seed) % 32))
