@@ -417,8 +417,8 @@ static void random_steps(void **state)
 	uint64_t moved;
 
 	(void)state;
-	/* Half of the steps each with a store in memory and with a slow one. */
-	for (i = 0; i < random_rounds(STEPS) / 2; i++) {
+	/* A third of the steps each with a store in memory, a slow one, and two stores. */
+	for (i = 0; i < random_rounds(STEPS) / 3; i++) {
 		k = (unsigned int)rand_r(&seed) % KEPT;
 		switch (rand_r(&seed) % 8) {
 		case 0:
