@@ -67,8 +67,10 @@ static int place_array(struct call *c, struct handle *h, uint32_t mem, uint64_t 
 	if (rc) {
 		handles_put(&m->handles, h->parent);
 		h->parent = NULL;
+		return rc;
 	}
-	return rc;
+	h->parent->reached = true;
+	return QCU_ERR_Success;
 }
 
 /* All flags of an array except those that create it without memory. */

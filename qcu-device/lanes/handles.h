@@ -83,6 +83,7 @@ struct handle {
 	bool failed;		       /* of a link: it can only be destroyed */
 	bool imported;		       /* memory of another process */
 	bool shareable;		       /* memory that can be exported */
+	atomic_bool reached;	       /* memory that a GPU could read or write at some time */
 	struct handle *next;	       /* in the list of unused handles */
 };
 

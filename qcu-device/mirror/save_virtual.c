@@ -69,6 +69,13 @@ static size_t first_mapping_of(const struct sorted_mappings *p, const struct han
 	return low;
 }
 
+static bool is_mapped(const struct sorted_mappings *p, const struct handle *mem)
+{
+	const size_t i = first_mapping_of(p, mem);
+
+	return i < p->count && p->all[i].mem == mem;
+}
+
 /* How far the memory is readable without a gap, by all of its mappings. */
 static uint64_t readable_bytes(const struct mirror *m, const struct sorted_mappings *p,
 			       const struct handle *mem)
@@ -88,7 +95,7 @@ static const char *check_mapped_memory(const struct mirror *m, const struct sort
 {
 	if (mem->shared || mem->imported)
 		return "it shares memory that has no address of its own";
-	if (readable_bytes(m, p, mem) < mem->bytes)
+	if (mem->reached && readable_bytes(m, p, mem) < mem->bytes)
 		return "it has memory without an address that no GPU may read";
 	return NULL;
 }
@@ -237,6 +244,9 @@ bool save_virtual_memory(struct mirror *m, const struct save_out *out)
 	uint64_t end = 0;
 	bool ok = numbers && list_sorted_mappings(m, &p);
 
+	for (i = 0; i < count && ok; i++)
+		if (!is_mapped(&p, numbers[i].h))
+			ok = write_create(out, numbers[i].h, numbers[i].id);
 	for (i = 0; i < p.count && ok; i++) {
 		const struct mir_area *mapping = &p.all[i];
 		const struct numbered key = {.h = mapping->mem};

@@ -332,6 +332,8 @@ int mir_phys_access_set(struct call *c, struct qcu_phys_access_set *as)
 		rc = m->cfg.ops->phys_access(m->be, p->a.addr, p->a.size, as->peer, as->flags);
 		if (!rc)
 			p->access[as->peer] = (uint8_t)as->flags;
+		if (!rc && as->flags)
+			p->mem->reached = true;
 		addr += p->a.size;
 		size -= p->a.size;
 	}

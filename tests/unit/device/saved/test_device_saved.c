@@ -316,7 +316,6 @@ static void not_yet(void **state)
 		struct qCUcmd cmd;
 		const char *because;
 	} what[] = {
-		{CMD(PHYS_CREATE, phys_create, .size = 2 << 20, .mem = 2), "no GPU may read"},
 		{CMD(ARRAY_DESTROY, array_destroy, .array = 2), "a texture that needs something"},
 		{CMD(FREE, free, .ptr = memory_at), "whose memory has been freed"},
 	};
