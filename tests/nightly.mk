@@ -22,8 +22,8 @@ NOT_SANITIZED := malloc_pageable malloc_sparse managed_moves
 # pinned and posted copy, too.
 SLOW_RACES := bandwidth driver_segments host_register managed_random pitched_copies thrust_cub
 
-# Of the programs whose memory leaves at random moments. Gigabytes of pools leave in these, and ThreadSanitizer notes each byte.
-SLOW_EVICTED := graph_memory memory_pools
+# Of the programs whose memory leaves at random moments. Gigabytes leave in these, and ThreadSanitizer notes each byte.
+SLOW_EVICTED := graph_memory mem_semantics memory_pools
 
 # The debugger's builds that reach parts of the software GPU which no optimised program reaches, and three that run
 # under the sanitizers, too.

@@ -255,7 +255,7 @@ listed = $(foreach t,$(3),$(1) $(call when,$(2)/$(t),$(addprefix $(2)/,$(4)))$(i
 # Programs that share a GPU's memory. Under the sanitizers the CUDA programs are those of the normal build.
 MEMORY_CASES := idle stores guaranteed turns odd real killed gone $(if $(SAN),,context) moving forged steps full gpu file file_full file_spoiled coldest
 MEMORY_DAILY := $(if $(SAN),real moving steps gpu file_spoiled,$(filter-out full,$(MEMORY_CASES)))
-MEMORY_FEWER := $(if $(SAN),env QCU_MEMORY_STEPS=40 QCU_MEMORY_KILLS=2)
+MEMORY_FEWER := env $(if $(SAN),QCU_MEMORY_STEPS=24 QCU_MEMORY_KILLS=2,QCU_MEMORY_STEPS=60 QCU_MEMORY_KILLS=3)
 MEMORY_RUN := env QCU_PROGRAMS=$(MADE_IN) python3 tests/loopback/share/memory.py $(B)
 
 define TEST_LIST
@@ -264,7 +264,7 @@ $(if $(SAN),,$(foreach t,$(RANDOM_UNITS),unit $(t)_long nightly env QCU_NIGHTLY=
 $(foreach t,$(FUZZ_TARGETS),unit fuzz_$(t) test $(FUZZ)/replay_$(t) tests/fuzz/corpus/$(t);)
 $(if $(SAN),,unit fuzz_trace test tests/fuzz/trace.py;)
 unit fuzz_libraries test $(FUZZ)/replay_mirror $(FUZZ)/libraries;
-unit fuzz_libs test $(FUZZ_LIBS_RUN) $(if $(SAN),,--seed 4) --calls 20000;
+unit fuzz_libs test $(FUZZ_LIBS_RUN) --calls $(if $(SAN),10000,20000 --seed 4);
 $(if $(SAN),unit fuzz_libs_long nightly $(FUZZ_LIBS_RUN) --calls 150000;)
 $(if $(SAN),,unit fuzz_libs_long nightly $(FUZZ_LIBS_RUN) --seed 3 --calls 500000;)
 $(if $(SAN),,unit fuzz_libs_fenced nightly $(FUZZ_LIBS_RUN) --fence --seed 2 --calls 60000;)
@@ -284,6 +284,7 @@ $(if $(SAN),,$(foreach t,$(filter-out $(LIBRARY_PROGRAMS),$(STATIC_DAILY)),loopb
 $(if $(SAN),,$(foreach t,$(LOADER_CASES),loopback loader/$(t) test tests/loopback/loader/cases.sh $(B) $(t);))\
 	$(if $(SAN),,$(foreach t,$(LOADER_WHOLE),loopback loader/whole_$(t) test python3 tests/loopback/loader/whole.py $(B) $(t);))
 $(if $(SAN),,$(foreach t,$(PYTHON_PROGRAMS),loopback python/$(t) test tests/python/loopback.sh $(B) $(t);))
+$(if $(SAN),,loopback python/numba_own_long nightly env QCU_NIGHTLY=1 tests/python/loopback.sh $(B) numba_own;)
 $(foreach t,$(FAST_PROGRAMS),loopback guest-fast/$(t) test $(B)/tests/guest-fast/$(t);)
 $(foreach t,peer_access two_devices driver_two_devices,loopback guest/$(t)-2 test env QCU_LOOPBACK_GPUS=2 $(B)/tests/guest/$(t);)
 $(if $(SAN),,$(foreach t,$(filter $(LOOPBACK_PROGRAMS),$(NCCL_PROGRAMS)),$(foreach n,2 3,loopback guest/$(t)-$(n) test env QCU_LOOPBACK_GPUS=$(n) $(B)/tests/guest/$(t);)))
@@ -291,6 +292,7 @@ $(if $(SAN),,$(foreach t,$(filter-out nccl_far,$(filter $(LOOPBACK_PROGRAMS),$(N
 $(if $(SAN),loopback guest/managed_moves-threads test $(B)/tests/guest/managed_moves threads;)
 $(if $(SAN),,$(foreach t,weights alone stops broker_dies strangers forged programs many,loopback share/$(t) test python3 tests/loopback/share/shares.py $(B) $(t);))
 $(if $(findstring thread,$(SAN)),,$(foreach t,$(MEMORY_CASES),loopback share/memory_$(t) $(if $(filter $(t),$(MEMORY_DAILY)),test,nightly) $(MEMORY_FEWER) $(MEMORY_RUN) $(t);))
+$(if $(SAN),,$(foreach t,killed moving,loopback share/memory_$(t)_long nightly env QCU_MEMORY_KILLS=10 $(MEMORY_RUN) $(t);))
 $(if $(findstring thread,$(SAN)),,$(foreach n,1 2 3 4,loopback share/memory_steps_$(n) nightly env QCU_MEMORY_STEPS=850 $(MEMORY_RUN) steps $(n);))
 $(foreach t,vector_add array_copies async_copies mem_semantics graph_memory memory_pools shared_pool,$(if $(filter $(t),$(LOOPBACK_PROGRAMS)),loopback guest/$(t)-evicted $(if $(findstring thread,$(SAN)),$(if $(filter $(t),$(SLOW_EVICTED)),nightly,test),test) env QCU_LOOPBACK_EVICT=20 QCU_LOOPBACK_SWAP_GPU=3000000 $(B)/tests/guest/$(t);))
 $(if $(SAN),,loopback saved test tests/loopback/saved/saved.sh $(B) 1;)

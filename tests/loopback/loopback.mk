@@ -52,6 +52,8 @@ $(B)/tests/loopback/malloc_arm.so: $(call loopback_objs,malloc_arm)
 $(B)/tests/loopback/memory_check: NVCC_FLAGS := -rdc=true -lineinfo -gencode arch=compute_75,code=compute_75 \
 	tests/loopback/faults/memory_check_unit.cu
 $(B)/tests/loopback/memory_check: tests/loopback/faults/memory_check_unit.cu
+# It compares each word of many megabytes.
+$(B)/tests/loopback/filler: NVCC_FLAGS := -O1
 $(B)/tests/loopback/fault_places: NVCC_FLAGS := -lineinfo -gencode arch=compute_75,code=compute_75
 $(B)/tests/loopback/per_thread: NVCC_FLAGS := --default-stream per-thread
 LOOPBACK_CU_SRCS := $(wildcard tests/loopback/*.cu tests/loopback/*/*.cu)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Those of Numba's own tests for its CUDA target that need no other machine code than the software GPU's, and take
-seconds: memory, streams, events, arrays, contexts, shared memory. Left out are whole files about what a
+seconds: memory, streams, events, arrays, contexts, shared memory; at night atomics. Left out are whole files about what a
 compiler writes, which need a longer time, or which are about a real GPU."""
+import os
 import sys
 import unittest
 
@@ -22,9 +23,10 @@ cudadrv.test_profiler
 cudadrv.test_reset_device
 cudadrv.test_select_device
 cudadrv.test_streams
-cudapy.test_atomics
 cudapy.test_sm
 '''.split()
+if os.environ.get('QCU_NIGHTLY'):  # each of its tests compiles kernels
+    FILES.append('cudapy.test_atomics')
 # The text that the compiler of CUDA 13 writes for an addition of doubles.
 NOT = 'double'
 
@@ -39,5 +41,5 @@ def chosen(suite):
 
 load = unittest.defaultTestLoader.loadTestsFromNames([f'numba.cuda.tests.{name}' for name in FILES])
 result = unittest.TextTestRunner(stream=sys.stdout, verbosity=1).run(unittest.TestSuite(chosen(load)))
-assert result.testsRun > 200, result.testsRun
+assert result.testsRun > 190, result.testsRun
 sys.exit(not result.wasSuccessful())

@@ -20,7 +20,7 @@ failed=0 saved=0
 day=(array_copies async_copies barrier_votes constant_tables cooperative_grid cublas_handles cublas_threads cufft_plans cufft_workspace
 	curand_host curand_offsets device_limits driver_green driver_link driver_segments driver_streams driver_modules driver_virtual
 	dynamic_shared fork_child graph_conditional host_functions host_register last_block launch_errors legacy_order managed_variables many_small matmul
-	memory_pools memset mipmap multi_thread per_thread_streams pinned_zero_copy pitched_copies printf_formats printf_kernel
+	memory_pools memset mipmap multi_thread per_thread_streams pinned_zero_copy printf_formats printf_kernel
 	queries reduction stream_attributes surface_write symbols texture_2d vector_add)
 
 # Without addresses, numbers, and how wide they are.
