@@ -200,7 +200,7 @@ def real():
     """The sum of what is guaranteed fits into the memory that VMs have found, and whoever is refused is told at once."""
     vms.broker()
     expect('more is guaranteed than a GPU can have', Raw(resident=2**63).refused())
-    first = Raw(resident=30 << 20)
+    first = Raw(resident=30 << 20, name=b'first')
     until('the first is there', lambda: total('resident_mib') == 30)
     raws = [Raw(resident=20 << 20, memory=49 << 20), Raw(resident=2**64 - 1, memory=2**64 - 1), Raw(memory=1)]
     expect('49 MiB are more than enough', raws[0].refused() and 'has 49 MiB' in raws[0].why)
