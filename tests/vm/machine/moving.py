@@ -28,7 +28,7 @@ MEMORY = "256M"
 GPU = ("--gpu", "soft")
 APPEND = (
     "console=ttyS0 quiet loglevel=5 panic=-1 tsc=reliable no_timer_check lpj=4000000 mitigations=off "
-    "rcupdate.rcu_cpu_stall_timeout=300 rdinit=/qcu/obey"
+    "rcupdate.rcu_cpu_stall_timeout=300 watchdog_thresh=150 rdinit=/qcu/obey"
 )
 everything = []
 only = os.environ.get("MOVING_ONLY", "").split()
