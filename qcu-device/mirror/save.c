@@ -302,7 +302,7 @@ static bool write_module(struct saving *s, const struct kept_step *r)
 }
 
 /* With its handle and its value. An outermost graph has neither. */
-static bool write_cond(struct saving *s, const struct kept_step *r)
+static bool write_cond_create(struct saving *s, const struct kept_step *r)
 {
 	struct mirror *m = s->m;
 	struct handle *h = handles_get(&m->handles, HANDLE_COND, r->cmd.cond_create.cond);
@@ -324,7 +324,7 @@ static bool write_record(struct saving *s, const struct kept_step *r)
 	if (r->cmd.op == QCU_OP_MODULE_LOAD)
 		return write_module(s, r);
 	if (r->cmd.op == QCU_OP_COND_CREATE)
-		return write_cond(s, r);
+		return write_cond_create(s, r);
 	mir_kept_name(&r->cmd, &name);
 	if (name.kind != KEPT_MEMORY && name.kind != KEPT_TEXTURE && name.kind != KEPT_SURFACE)
 		return write_command(s, &r->cmd, r->data, r->len, NULL, 0);
