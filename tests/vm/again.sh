@@ -5,9 +5,14 @@
 # A guest that runs programs again and again, and says on its console how each run has ended. It needs
 # nothing of scripts/qcu, and so it boots in any VM. Sourced after lib.sh.
 
+# The arguments of its kernel. A busy host may keep it waiting for long, which it does not report.
+# shellcheck disable=SC2034 # for the scripts that source this file
+again_kernel='console=ttyS0 quiet loglevel=5 panic=-1 tsc=reliable no_timer_check lpj=4000000 mitigations=off '
+again_kernel+='rcupdate.rcu_cpu_stall_timeout=300 watchdog_thresh=150 rdinit=/qcu/again'
+
 # again_and_again_initrd GUEST FILE [PROGRAM...]: makes its initramfs, of what scripts/build-guest has made. The
-# program is vector_add, or those named here. Those of build/vulkan use Vulkan, too. The kernel must get the argument
-# rdinit=/qcu/again.
+# program is vector_add, or those named here. Those of build/vulkan use Vulkan, too. The kernel gets the arguments
+# $again_kernel.
 again_and_again_initrd() {
 	local stage=$tmp/stage lib base=$1 out=$2 vulkan=()
 	shift 2

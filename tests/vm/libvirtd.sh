@@ -107,7 +107,7 @@ domain_xml() {
     <type arch='x86_64' machine='q35'>hvm</type>
     <kernel>$tmp/vmlinux</kernel>
     <initrd>$tmp/initrd</initrd>
-    <cmdline>console=ttyS0 quiet loglevel=5 panic=-1 tsc=reliable no_timer_check lpj=4000000 mitigations=off rcupdate.rcu_cpu_stall_timeout=300 watchdog_thresh=150 rdinit=/qcu/again</cmdline>
+    <cmdline>$again_kernel</cmdline>
   </os>
   <features><acpi/><apic/></features>
   <devices>

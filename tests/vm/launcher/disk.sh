@@ -220,7 +220,7 @@ printf '#!/bin/sh\nvector_add && echo added >/dev/ttyS0\nexec long_work 1000000 
 chmod +x "$tmp/warm"
 again_and_again_initrd "$guest_dir" "$tmp/initrd" "$tmp/warm" "$guest"/{vector_add,long_work}
 machine=(--qemu-arg -kernel --qemu-arg "$guest_dir/vmlinux" --qemu-arg -initrd --qemu-arg "$tmp/initrd" --qemu-arg -append --qemu-arg
-	"console=ttyS0 quiet loglevel=5 panic=-1 tsc=reliable no_timer_check lpj=4000000 mitigations=off rcupdate.rcu_cpu_stall_timeout=300 watchdog_thresh=150 rdinit=/qcu/again")
+	"$again_kernel")
 started "${machine[@]}"
 shown 'step 5:'
 expect_host program-runs 0 '^added' cat "$tmp/console"
