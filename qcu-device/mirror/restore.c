@@ -36,7 +36,7 @@ struct restoring {
 	uint64_t number; /* of the entry */
 	uint64_t at;	 /* the moment that events are older than */
 	struct loaded {
-		uint64_t first; /* the lowest address of a variable, or UINT64_MAX */
+		uint64_t first; /* the first place of a small variable, or UINT64_MAX */
 		uint32_t id;
 	} * loaded; /* modules that are not settled */
 	size_t loaded_count;
@@ -214,7 +214,19 @@ static bool set_age(struct restoring *r, const struct archive_entry *e)
 	return !rc || rc == QCU_ERR_NotReady || refuse_archive(r, "an event cannot be recorded");
 }
 
-/* Modules were first used in the order of their addresses, as a rule. */
+/*
+ * As a rule, modules were first used in the order of the addresses of their small variables. Large
+ * ones do not lie beside others. CUDA begins with the highest piece of its addresses, and in a
+ * piece from below (be_cuda_saved.c).
+ */
+#define SMALL_VARIABLE (2u << 20)
+#define PIECE_MASK     ((uint64_t)(32 << 20) - 1)
+
+static uint64_t place_in_order(uint64_t addr)
+{
+	return (~addr & ~PIECE_MASK) | (addr & PIECE_MASK);
+}
+
 static int compare_loaded(const void *a, const void *b)
 {
 	const struct loaded *x = a, *y = b;
@@ -233,8 +245,8 @@ static bool note_loaded(struct restoring *r, const struct archive_entry *e,
 	if (!more)
 		return refuse_archive(r, "there is no memory");
 	for (i = 0; i < e->wanted; i++)
-		if (wanted[i].addr < first)
-			first = wanted[i].addr;
+		if (wanted[i].size < SMALL_VARIABLE && place_in_order(wanted[i].addr) < first)
+			first = place_in_order(wanted[i].addr);
 	r->loaded = more;
 	more[r->loaded_count++] = (struct loaded){first, e->cmd.module_load.module};
 	return true;

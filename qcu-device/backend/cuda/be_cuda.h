@@ -90,6 +90,9 @@ struct be_module {
 	struct cu_linked *linked;
 	struct be_wanted *wanted; /* of variables, until module_settle; else NULL */
 	size_t wanted_count;
+	/* What was loaded, and how, until module_settle; else NULL. */
+	const void *code;
+	struct qcu_jit jit;
 	pthread_mutex_t lock; /* protects `kernels` */
 	struct be_kernel *kernels;
 };
@@ -158,6 +161,9 @@ struct cu_place {
 	bool area_tried;
 	uint64_t area_size, area_next;
 	struct sorted area_taken; /* struct be_wanted, of which address and size count */
+	/* be_cuda_saved.c: units of addresses that CUDA should not use. */
+	bool rooms_made;
+	struct sorted outside;
 };
 
 /* be_cuda_plot.c: the largest part. Smaller ones cost more time to map: so many parts, so many
@@ -230,6 +236,9 @@ struct be {
 	/* Reserved addresses for what is wanted later, struct be_wanted by address; size 0: taken.
 	 */
 	struct sorted held;
+	bool settling;
+	struct sorted fillers; /* cudaLibrary_t: modules that take room until the restoring ends */
+	uint64_t filled;       /* their bytes */
 	pthread_mutex_t stream_lock; /* protects the list of streams */
 	struct cu_streams streams;
 	uint64_t stream_numbers;  /* given so far */
@@ -457,8 +466,17 @@ static inline bool cu_in_window(uint64_t base, uint64_t size)
 	return base < QCU_WINDOW_BASE + QCU_WINDOW_SIZE + QCU_ANNEX_SIZE &&
 	       QCU_WINDOW_BASE < base + size;
 }
-/* be_cuda_saved.c: reserves addresses that are wanted, or fails. */
+/* be_cuda_saved.c */
+/* Reserves addresses that are wanted, or fails. */
 int cu_reserve_wanted(struct be *be, uint64_t size, uint64_t align, uint64_t *addr);
+/* What modules get lies at multiples of this size. */
+#define CU_GRAIN 256u
+/* Makes the rooms for modules, when the first device has a context. */
+void cu_rooms_make(struct be *be);
+/* A module may be used for the first time: CUDA has room for it only in the rooms. */
+void cu_rooms_prefer(struct be *be);
+void cu_rooms_close(struct be *be);
+void cu_fillers_unload(struct be *be);
 /* The caller closes the file, or CUDA does. The size is that of the memory. */
 int cu_phys_file(struct be *be, struct be_phys *p, int *fd, uint64_t *size);
 
@@ -535,6 +553,11 @@ void cu_jit_results(const struct cu_jit *o, struct be_jit *jit);
 unsigned int cu_launch_attributes(const struct be_launch *l, cudaLaunchAttribute *attrs);
 /* The kernel in the form in which the driver takes it, on this device. */
 int cu_kernel_function(struct be *be, struct be_kernel *k, unsigned int dev, CUfunction *out);
+/* Until module_settle: what CUDA has of the module goes, and is loaded again. */
+int cu_module_unload_code(struct be *be, struct be_module *m);
+int cu_module_load_code(struct be *be, struct be_module *m);
+/* What only module_settle needs goes. */
+void cu_module_drop_image(struct be_module *m);
 
 /* be_cuda_print.c */
 /* CUDA writes failed assertions to stderr. Other text that it writes there goes to `other`. */

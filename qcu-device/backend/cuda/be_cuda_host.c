@@ -29,6 +29,7 @@ static void first_use(struct be *be, unsigned int dev)
 	pthread_mutex_lock(&be->host_lock);
 	restore(be, dev);
 	cu_fault_prepare(dev);
+	cu_rooms_make(be);
 	atomic_store_explicit(&be->used[dev], true, memory_order_release);
 	pthread_mutex_unlock(&be->host_lock);
 }

@@ -96,13 +96,47 @@ static int library_load(struct be *be, struct be_module *m, const void *code, bo
 	cu_jit_options(jit, &o);
 	ret = CU(be, cudaLibraryLoadData, &m->lib, code, (enum cudaJitOption *)o.option, o.value,
 		 o.count, NULL, NULL, 0);
-	if (!ret && (ptx || (jit && (jit->info || jit->error)))) {
+	/* What is wanted somewhere gets its memory in module_settle. */
+	if (!ret && !m->wanted && (ptx || (jit && (jit->info || jit->error)))) {
 		ret = compile(be, m);
 		if (ret)
 			CU(be, cudaLibraryUnload, m->lib);
 	}
 	cu_jit_results(&o, jit);
+	if (!ret && m->wanted) {
+		m->code = code;
+		m->jit = jit ? jit->options : (struct qcu_jit){0};
+	}
 	return ret;
+}
+
+int cu_module_unload_code(struct be *be, struct be_module *m)
+{
+	if (!m->code || m->kernels)
+		return QCU_ERR_NotSupported;
+	cu_mem_forget(be, m);
+	return CU(be, cudaLibraryUnload, m->lib);
+}
+
+int cu_module_load_code(struct be *be, struct be_module *m)
+{
+	struct be_jit jit = {.options = m->jit};
+	int ret = library_load(be, m, m->code, false, &jit);
+
+	if (ret)
+		m->lib = NULL;
+	return ret;
+}
+
+void cu_module_drop_image(struct be_module *m)
+{
+	free(m->wanted);
+	m->wanted = NULL;
+	m->code = NULL;
+	if (m->linked)
+		return;
+	free(m->image);
+	m->image = NULL;
 }
 
 /*
@@ -141,8 +175,8 @@ static int load_image(struct be *be, struct be_module *m, size_t len, struct be_
 		return QCU_ERR_InvalidKernelImage;
 	ret = library_load(be, m, m->image, !bytes && !is_elf(m->image, len), jit);
 	/* The driver has copied what it will need of the image. */
-	free(m->image);
-	m->image = NULL;
+	if (!m->wanted)
+		cu_module_drop_image(m);
 	return ret;
 }
 
@@ -211,7 +245,7 @@ int cu_module_unload(struct be *be, struct be_module *m)
 	int ret;
 
 	cu_mem_forget(be, m);
-	ret = CU(be, cudaLibraryUnload, m->lib);
+	ret = m->lib ? CU(be, cudaLibraryUnload, m->lib) : QCU_ERR_Success;
 	while (k) {
 		struct be_kernel *next = k->next;
 
@@ -322,6 +356,7 @@ int cu_kernel_find(struct be *be, struct be_module *m, const char *name, struct 
 	cudaKernel_t k = NULL;
 	int ret = cu_use(be, cu_current());
 
+	cu_rooms_prefer(be);
 	if (!ret)
 		ret = CU(be, cudaLibraryGetKernel, &k, m->lib, name);
 	if (!ret)
@@ -435,6 +470,7 @@ int cu_var_find(struct be *be, unsigned int dev, struct be_module *m, const char
 
 	if (ret)
 		return ret;
+	cu_rooms_prefer(be);
 	ret = CU(be, cudaLibraryGetGlobal, &p, &r.size, m->lib, name);
 	if (ret == QCU_ERR_SymbolNotFound)
 		return cu_managed_find(be, dev, m, name, addr, size);

@@ -214,6 +214,8 @@ static void end_hold(struct be *be)
 void cu_plots_close(struct be *be)
 {
 	end_hold(be);
+	cu_fillers_unload(be);
+	cu_rooms_close(be);
 	close_area(be);
 	sorted_free(&be->plots);
 	pthread_mutex_destroy(&be->plot_lock);
@@ -377,10 +379,12 @@ int cu_hold(struct be *be, const struct be_wanted *places, size_t count)
 	int ret = QCU_ERR_Success;
 	size_t i;
 
-	if (!places)
+	if (!places) {
 		end_hold(be);
-	else if (!be->movable)
+		cu_fillers_unload(be);
+	} else if (!be->movable) {
 		ret = QCU_ERR_NotSupported;
+	}
 	be->held.size = sizeof(struct be_wanted);
 	for (i = 0; i < count && !ret; i++)
 		ret = hold_place(be, &places[i]);

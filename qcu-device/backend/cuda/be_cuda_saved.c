@@ -2,9 +2,11 @@
 /*
  * Sessions that are saved and restored. CUDA gives memory at an address that is asked for, as plots
  * (be_cuda_plot.c). It does not for the variables of modules, and nothing says where the code of
- * kernels is. A fresh process that loads the same modules in the same order has them at the same
- * addresses as a rule: so they are compared, and a difference is an error.
+ * kernels is. So CUDA is left only the room that the variables should have. Then their addresses
+ * are compared, and a difference is an error.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "qcu-device/backend/cuda/be_cuda.h"
@@ -132,60 +134,174 @@ static bool is_wanted_on(const struct be_module *m, unsigned int dev)
 }
 
 /*
- * CUDA reserves addresses in pieces of 32 MiB, at the address that the caller asks for or where the
- * kernel has room. What is smaller gets room in a piece that exists; a wanted address is followed
- * if it is free and in a piece, or if no piece has room (measured on an H200). The variables of a
- * module get units of such room when they are first asked for. So all room that they should not
- * have is reserved meanwhile.
+ * CUDA reserves addresses in pieces of 32 MiB, where the caller asks for it or the kernel has room.
+ * What is smaller gets room in the piece that was made last; a wanted address is followed if it is
+ * free and in a piece, or if no piece has room. Modules get parts of units of such room when they
+ * are first used: their variables, and what else they need. Modules share a unit, one behind the
+ * other (all this was measured on an H200).
+ *
+ * So each process makes pieces of its own for CUDA, the rooms, where nothing else is. What room
+ * CUDA has elsewhere is taken away before a module is first used. Then the variables of a session
+ * lie where another process has room, too.
  */
-#define PIECE ((uint64_t)32 << 20)
+#define PIECE	     ((uint64_t)32 << 20)
+#define ROOMS	     16u
+#define ROOMS_BEGIN  (CU_AREA - ROOMS * PIECE)
+#define APART	     (ROOMS_BEGIN - PIECE) /* a piece that nobody else has */
+#define OUTSIDE_MOST 4096u
+
+static bool is_in_rooms(uint64_t addr)
+{
+	return addr >= ROOMS_BEGIN && addr < CU_AREA;
+}
+
+/* Returns where it is, or 0. */
+static uint64_t reserve_unit(struct be *be, uint64_t wanted)
+{
+	CUdeviceptr at = 0;
+
+	return CU_DRIVER(be, reserve, &at, CU_UNIT, 0, (CUdeviceptr)wanted, 0) ? 0 : at;
+}
+
+static void free_unit(struct be *be, uint64_t at)
+{
+	CU_DRIVER(be, unreserve, (CUdeviceptr)at, CU_UNIT);
+}
+
+/* The lock of the area is held in the next three functions. */
+static bool keep_unit(struct be *be, uint64_t at)
+{
+	struct sorted *s = &be->place.outside;
+	uint64_t *new = s->count < OUTSIDE_MOST ? sorted_insert(s, sorted_upto(s, at)) : NULL;
+
+	if (new)
+		*new = at;
+	else
+		free_unit(be, at);
+	return new;
+}
+
+/* Takes all room that is not in the rooms. The next room is here, if there is any. */
+static void take_room_outside(struct be *be, uint64_t here)
+{
+	uint64_t at;
+
+	do
+		at = reserve_unit(be, here);
+	while (at && at != here && !is_in_rooms(at) && keep_unit(be, at));
+	if (at == here || is_in_rooms(at))
+		free_unit(be, at);
+}
+
+/* The last unit stays reserved: CUDA gives back a piece in which nothing is. */
+static bool make_room(struct be *be, uint64_t piece)
+{
+	uint64_t at, got;
+
+	for (at = piece; at < piece + PIECE; at += CU_UNIT) {
+		got = reserve_unit(be, at);
+		if (got == at)
+			continue;
+		if (got)
+			free_unit(be, got);
+		while (at > piece)
+			free_unit(be, at -= CU_UNIT);
+		return false;
+	}
+	return keep_unit(be, at - CU_UNIT);
+}
+
+void cu_rooms_make(struct be *be)
+{
+	struct cu_place *p = &be->place;
+	unsigned int made = 0;
+	uint64_t at;
+
+	if (!be->movable)
+		return;
+	pthread_mutex_lock(&p->lock);
+	if (!p->rooms_made) {
+		p->outside.size = sizeof(uint64_t);
+		take_room_outside(be, ROOMS_BEGIN);
+		while (made < ROOMS && make_room(be, ROOMS_BEGIN + made * PIECE))
+			made++;
+		for (at = ROOMS_BEGIN; at < ROOMS_BEGIN + made * PIECE; at += CU_UNIT)
+			if ((at + CU_UNIT) % PIECE)
+				free_unit(be, at);
+		p->rooms_made = true;
+	}
+	pthread_mutex_unlock(&p->lock);
+}
+
+void cu_rooms_prefer(struct be *be)
+{
+	struct cu_place *p = &be->place;
+
+	if (!be->movable || be->settling)
+		return;
+	pthread_mutex_lock(&p->lock);
+	if (p->rooms_made)
+		take_room_outside(be, APART);
+	pthread_mutex_unlock(&p->lock);
+}
+
+void cu_rooms_close(struct be *be)
+{
+	struct sorted *s = &be->place.outside;
+	size_t i;
+
+	for (i = 0; i < s->count; i++)
+		free_unit(be, ((const uint64_t *)s->v)[i]);
+	sorted_free(s);
+	be->place.rooms_made = false;
+}
+
+/* All room that CUDA has, in single units, but not the units that a module's variables want. */
 #define FILLS 1024u
 #define UNITS 256u
-#define APART (CU_AREA - PIECE) /* a piece that nobody else has */
 
 struct fill {
 	struct be *be;
 	size_t count;
-	struct be_wanted at[FILLS];
+	uint64_t at[FILLS];
 };
 
 /* Returns where it is, or 0. */
-static uint64_t fill_room(struct fill *f, uint64_t size, uint64_t wanted)
+static uint64_t fill_room(struct fill *f, uint64_t wanted)
 {
-	CUdeviceptr at = 0;
+	const uint64_t at = f->count < FILLS ? reserve_unit(f->be, wanted) : 0;
 
-	if (f->count == FILLS || CU_DRIVER(f->be, reserve, &at, size, 0, (CUdeviceptr)wanted, 0))
-		return 0;
-	f->at[f->count++] = (struct be_wanted){.addr = at, .size = size};
+	if (at)
+		f->at[f->count++] = at;
 	return at;
 }
 
-static void free_room(struct fill *f, size_t i)
+static void free_fill(struct fill *f, size_t i)
 {
-	CU_DRIVER(f->be, unreserve, (CUdeviceptr)f->at[i].addr, f->at[i].size);
+	free_unit(f->be, f->at[i]);
 	f->at[i] = f->at[--f->count];
 }
 
-/* Makes CUDA reserve a new piece, there if it can be, and takes all of it in single units. */
+/* Makes CUDA reserve a new piece, there if it can be, and takes all of it. */
 static void fill_new_piece(struct fill *f, uint64_t wanted)
 {
-	const uint64_t base = fill_room(f, CU_UNIT, wanted);
+	const uint64_t base = fill_room(f, wanted);
 	uint64_t at;
 
 	for (at = base + CU_UNIT; base && at < base + PIECE; at += CU_UNIT)
-		fill_room(f, CU_UNIT, at);
+		fill_room(f, at);
 }
 
-/* All room that CUDA has, in single units. */
+/* The piece that is apart is the first of which CUDA had no room. */
 static void fill_all(struct fill *f)
 {
 	uint64_t at;
 
 	do
-		at = fill_room(f, CU_UNIT, APART);
+		at = fill_room(f, APART);
 	while (at && at != APART);
 	if (at)
-		fill_room(f, PIECE - CU_UNIT, APART + CU_UNIT);
+		free_fill(f, f->count - 1);
 }
 
 /* The units in which the module's variables should be; no more than UNITS of them. */
@@ -213,7 +329,7 @@ static size_t find_fill(const struct fill *f, uint64_t addr, uint64_t size)
 {
 	size_t i;
 
-	for (i = 0; i < f->count && f->at[i].addr / size != addr / size; i++)
+	for (i = 0; i < f->count && f->at[i] / size != addr / size; i++)
 		;
 	return i;
 }
@@ -224,62 +340,154 @@ static void fill_around(struct fill *f, const struct be_module *m)
 	uint64_t unit[UNITS];
 	size_t i, k, n = list_units(m, unit);
 
-	/* It is what CUDA would choose. */
-	if (n == 1 && fill_room(f, CU_UNIT, 0) == unit[0]) {
-		free_room(f, 0);
-		return;
-	}
 	fill_all(f);
 	for (i = 0; i < n; i++)
-		if (find_fill(f, unit[i], PIECE) == f->count)
+		if (!is_in_rooms(unit[i]) && find_fill(f, unit[i], PIECE) == f->count)
 			fill_new_piece(f, unit[i] / PIECE * PIECE);
 	for (i = 0; i < n; i++) {
 		k = find_fill(f, unit[i], CU_UNIT);
-		if (k < f->count && f->at[k].size == CU_UNIT)
-			free_room(f, k);
+		if (k < f->count)
+			free_fill(f, k);
 	}
 }
 
 static size_t find_wanted(struct be *be, struct be_module *m, const struct image_names *names,
 			  struct be_wanted *to)
 {
-	struct fill *f = calloc(1, sizeof(*f));
 	size_t count = 0;
 	unsigned int dev;
 
-	if (f)
-		f->be = be;
-	if (f && m->wanted_count && !cu_use(be, m->wanted[0].dev))
-		fill_around(f, m);
 	for (dev = 0; dev < be->devices; dev++)
 		if (is_wanted_on(m, dev))
 			count = find_variables(be, m, dev, names, to, m->wanted_count, count);
-	while (f && f->count)
-		free_room(f, f->count - 1);
-	free(f);
 	return count;
+}
+
+/* Are they the same variables? *off: the one with the lowest address that lies elsewhere, or -1. */
+static bool compare_variables(const struct be_module *m, const struct be_wanted *now, ssize_t *off)
+{
+	const struct be_wanted *w = m->wanted;
+	size_t i;
+
+	*off = -1;
+	for (i = 0; i < m->wanted_count; i++) {
+		if (now[i].size != w[i].size || now[i].dev != w[i].dev)
+			return false;
+		if (now[i].addr != w[i].addr && (*off < 0 || w[i].addr < w[*off].addr))
+			*off = (ssize_t)i;
+	}
+	return true;
+}
+
+/*
+ * How much of the room must be taken before the module, so that its variable lies where it was:
+ * modules that have no variables lay there, or were unloaded. 0: it cannot be.
+ */
+static uint64_t find_missing(const struct be_wanted *now, const struct be_wanted *wanted)
+{
+	const uint64_t now_unit = now->addr / CU_UNIT, unit = wanted->addr / CU_UNIT;
+
+	if (now->addr % CU_GRAIN != wanted->addr % CU_GRAIN ||
+	    (now_unit == unit && now->addr > wanted->addr))
+		return 0;
+	return now_unit == unit ? wanted->addr - now->addr : CU_UNIT - now->addr % CU_UNIT;
+}
+
+/* Of all fillers of a session, which nobody is charged for. */
+#define FILLED_MOST ((uint64_t)64 << 20)
+
+/* A module that has nothing but a variable of this size. */
+static int load_filler(struct be *be, uint64_t bytes)
+{
+	char ptx[160];
+	cudaLibrary_t lib;
+	size_t size;
+	void *p;
+	uint64_t *new;
+	int ret;
+
+	if (bytes > FILLED_MOST - be->filled)
+		return QCU_ERR_MemoryAllocation;
+	be->filled += bytes;
+	snprintf(ptx, sizeof(ptx),
+		 ".version 7.0\n.target sm_75\n.address_size 64\n"
+		 ".visible .global .align 256 .b8 filler[%" PRIu64 "];\n",
+		 bytes);
+	ret = CU(be, cudaLibraryLoadData, &lib, ptx, NULL, NULL, 0, NULL, NULL, 0);
+	if (ret)
+		return ret;
+	ret = CU(be, cudaLibraryGetGlobal, &p, &size, lib, "filler");
+	be->fillers.size = sizeof(uint64_t);
+	new = ret ? NULL : sorted_insert(&be->fillers, be->fillers.count);
+	if (new)
+		*new = (uintptr_t)lib;
+	else
+		CU(be, cudaLibraryUnload, lib);
+	return ret || new ? ret : (int)QCU_ERR_MemoryAllocation;
+}
+
+/* What was in front of the modules is free again. */
+void cu_fillers_unload(struct be *be)
+{
+	size_t i;
+
+	for (i = 0; i < be->fillers.count; i++)
+		CU(be, cudaLibraryUnload, (cudaLibrary_t)((const uint64_t *)be->fillers.v)[i]);
+	sorted_free(&be->fillers);
+	be->filled = 0;
+}
+
+/* A module is loaded again for each part of the room that is missing; there are few. */
+#define TRIES 16u
+
+static int find_place(struct be *be, struct be_module *m, const struct image_names *names,
+		      struct be_wanted *now)
+{
+	unsigned int tries;
+	uint64_t missing;
+	ssize_t off;
+	int ret = 0;
+
+	for (tries = 0; tries < TRIES && !ret; tries++) {
+		if (find_wanted(be, m, names, now) != m->wanted_count ||
+		    !compare_variables(m, now, &off))
+			return QCU_ERR_IllegalState;
+		if (off < 0)
+			return QCU_ERR_Success;
+		missing = find_missing(&now[off], &m->wanted[off]);
+		ret = missing ? cu_module_unload_code(be, m) : (int)QCU_ERR_IllegalState;
+		if (!ret)
+			ret = load_filler(be, missing);
+		if (!ret)
+			ret = cu_module_load_code(be, m);
+	}
+	return ret ? ret : (int)QCU_ERR_IllegalState;
 }
 
 int cu_module_settle(struct be *be, struct be_module *m, const struct image_names *names)
 {
 	struct be_wanted *now;
-	size_t count, i;
-	bool same;
+	struct fill *f;
+	int ret = QCU_ERR_MemoryAllocation;
 
 	if (!m->wanted)
 		return QCU_ERR_Success;
 	now = calloc(m->wanted_count + 1, sizeof(*now));
-	if (!now)
-		return QCU_ERR_MemoryAllocation;
-	count = find_wanted(be, m, names, now);
-	same = count == m->wanted_count;
-	for (i = 0; same && i < count; i++)
-		same = now[i].addr == m->wanted[i].addr && now[i].size == m->wanted[i].size &&
-		       now[i].dev == m->wanted[i].dev;
+	f = calloc(1, sizeof(*f));
+	if (f && now) {
+		f->be = be;
+		be->settling = true;
+		if (m->wanted_count && !cu_use(be, m->wanted[0].dev))
+			fill_around(f, m);
+		ret = find_place(be, m, names, now);
+		while (f->count)
+			free_fill(f, f->count - 1);
+		be->settling = false;
+	}
+	free(f);
 	free(now);
-	free(m->wanted);
-	m->wanted = NULL;
-	return same ? QCU_ERR_Success : QCU_ERR_IllegalState;
+	cu_module_drop_image(m);
+	return ret;
 }
 
 /* ---- events ---- */

@@ -47,7 +47,8 @@ static void unmap_piece(unsigned int i)
 {
 	munmap((void *)piece[i].at, piece[i].bytes);
 	free(piece[i].taken);
-	piece[i] = piece[--pieces];
+	for (pieces--; i < pieces; i++)
+		piece[i] = piece[i + 1];
 }
 
 static bool is_free(const struct piece *p, uint64_t at, uint64_t bytes)
@@ -77,7 +78,7 @@ uint64_t addresses_reserve(uint64_t bytes, uint64_t at)
 	for (i = 0; i < pieces; i++)
 		if (at && is_free(&piece[i], at, bytes))
 			return take(&piece[i], at, bytes);
-	for (i = 0; i < pieces; i++)
+	for (i = pieces; i--;)
 		for (there = piece[i].at; there < piece[i].at + piece[i].bytes && piece[i].taken;
 		     there += UNIT)
 			if (is_free(&piece[i], there, bytes))

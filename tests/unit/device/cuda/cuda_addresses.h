@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * How CUDA reserves addresses, as an H200 has shown: in pieces of 32 MiB, at the address that the
- * caller wants or where the kernel has room. What is smaller gets the first room in a piece that
- * exists. A wanted address is followed if it is free and in a piece, or if no piece has room.
+ * caller wants or where the kernel has room. What is smaller gets the first room in the piece that
+ * was made last, if it has any, and so on. A wanted address is followed if it is free and in a
+ * piece, or if no piece has room.
  */
 #ifndef QCU_TEST_CUDA_ADDRESSES_H
 #define QCU_TEST_CUDA_ADDRESSES_H

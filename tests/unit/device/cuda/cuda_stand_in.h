@@ -36,8 +36,20 @@ extern struct cuda_stand_in {
 	const struct cuda_variable {
 		const char *name;
 		uint64_t addr, size;
-	} * variables; /* of any module; the last one has no name; address 0: CUDA chooses it */
+	} * variables; /* of a module without `lib`; the last one has no name */
 } cuda;
+
+/* What be_module.lib points to. CUDA gives it memory when it is first used. */
+struct cuda_module {
+	uint64_t other, size[2]; /* bytes of what it needs before its variables, a and b; 0: none */
+	uint64_t at[3];		 /* of these, while it has memory */
+	bool used;
+	char name; /* of its first variable */
+};
+/* Uses it, as a kernel would. */
+void cuda_use_module(struct be *be, struct cuda_module *m);
+/* Unloads it. */
+void cuda_end_module(struct cuda_module *m);
 
 /* Fills in the driver's functions. */
 void cuda_begin(struct be *be, uint64_t room);
@@ -51,8 +63,6 @@ bool cuda_is_lent(const void *p);
 uint64_t cuda_drop_lent(void);
 /* A reset has taken all memory of cudaMalloc. */
 void cuda_forget(void);
-/* The unit of the variables whose address CUDA has chosen, or 0. It is the caller's then. */
-uint64_t cuda_variables(void);
 /* Has everything been given back? */
 bool cuda_is_empty(void);
 

@@ -419,45 +419,193 @@ static void variables_must_be_where_they_were(void **state)
 	assert_int_equal(settle(w, 2, now), 0);
 }
 
-/* Other memory of CUDA's, or less of it, lies in front of them in the other process. */
+/* ---- modules that get memory from CUDA ---- */
+
+#define MODULES 24u
+#define FEW	8u
+#define OWN	5u
+static struct cuda_module modules[MODULES];
+static struct own {
+	uint64_t at, bytes;
+} own[OWN]; /* what CUDA takes for itself */
+static struct be_wanted wanted[MODULES][2];
+static struct image_names two_names = {.name = (char *[]){"a", "b"}, .count = 2};
+
+/* Most are small. Some fill most of a unit, or more than one. */
+static uint64_t any_size(void)
+{
+	const unsigned int what = (unsigned int)rand() % 8;
+
+	if (what < 2)
+		return what * CU_UNIT / 2 + (what ? (unsigned int)rand() % (CU_UNIT * 2) : 0);
+	return 1 + (unsigned int)rand() % 5000;
+}
+
+static void make_modules(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < MODULES; i++) {
+		modules[i] =
+			(struct cuda_module){.name = 'a', .other = (unsigned int)rand() % 3 * 300};
+		modules[i].size[0] = any_size();
+		modules[i].size[1] = modules[i].size[0] ? any_size() : 0;
+	}
+}
+
+/* Uses them in their order. CUDA takes addresses in between, some of them in pieces of its own. */
+static void use_modules(unsigned int count)
+{
+	unsigned int i, k;
+
+	for (i = 0; i < count; i++) {
+		cuda_use_module(&be, &modules[i]);
+		k = i / 5;
+		if (i % 5 == 2)
+			own[k].bytes = (1 + (unsigned int)rand() % 40) * CU_UNIT;
+		if (i % 5 == 2)
+			own[k].at = addresses_reserve(own[k].bytes, 0);
+	}
+}
+
+/* The modules have no memory any more, and CUDA has none: another process. */
+static void restart(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < MODULES; i++)
+		cuda_end_module(&modules[i]);
+	for (i = 0; i < OWN; i++)
+		if (own[i].bytes)
+			addresses_free(own[i].at, own[i].bytes);
+	memset(own, 0, sizeof(own));
+	begin_again();
+	atomic_store(&be.used[DEV], true);
+	cu_rooms_make(&be);
+}
+
+/* Returns how many variables the module has. */
+static size_t say_where(unsigned int i)
+{
+	struct be_module m = {.lib = (cudaLibrary_t)&modules[i]};
+
+	return modules[i].used ? cu_module_vars(&be, &m, &two_names, wanted[i], 2) : 0;
+}
+
+/* Of a small variable. CUDA begins with the highest piece, and in a piece from below. */
+static uint64_t first_place(unsigned int i, size_t count)
+{
+	const uint64_t piece = (32 << 20) - 1;
+	uint64_t first = UINT64_MAX, at;
+
+	while (count--) {
+		at = wanted[i][count].addr ^ ~piece;
+		if (wanted[i][count].size < CU_UNIT && at < first)
+			first = at;
+	}
+	return first;
+}
+
+static int settle_module(unsigned int i, size_t count)
+{
+	struct be_module m = {.lib = (cudaLibrary_t)&modules[i], .wanted_count = count};
+
+	m.wanted = malloc(sizeof(wanted[i]));
+	assert_non_null(m.wanted);
+	memcpy(m.wanted, wanted[i], sizeof(wanted[i]));
+	return cu_module_settle(&be, &m, &two_names);
+}
+
+/* As the mirror does: those with the lowest addresses first. Returns the first error. */
+static int settle_modules(const size_t *count)
+{
+	bool done[MODULES] = {0};
+	unsigned int i, next;
+	int ret = 0;
+
+	do {
+		for (i = 0, next = MODULES; i < MODULES; i++)
+			if (count[i] && !done[i] &&
+			    (next == MODULES ||
+			     first_place(i, count[i]) < first_place(next, count[next])))
+				next = i;
+		if (next == MODULES)
+			return ret;
+		done[next] = true;
+		ret = settle_module(next, count[next]);
+	} while (!ret);
+	return ret;
+}
+
+static void save_modules(size_t *count)
+{
+	unsigned int i;
+
+	for (i = 0; i < MODULES; i++)
+		count[i] = say_where(i);
+}
+
+/*
+ * Modules without variables lie between the others. CUDA has taken addresses in between, and more
+ * modules come and go.
+ */
 static void variables_get_their_room(void **state)
 {
-	static char *known[] = {"a", "b"};
-	static const struct image_names names = {.name = known, .count = 2};
-	static const struct cuda_variable lazy[] = {{"a", 0, 4}, {"b", 0, 1000}, {0}};
-	static const unsigned int before[] = {0, 1, 5, 12, 13, 14, 40};
-	uint64_t other[40], unit;
-	struct be_wanted w[2];
-	struct be_module m = {0};
-	unsigned int i, k, n;
-	bool possible;
+	size_t count[MODULES];
+	unsigned int round, i;
 
 	(void)state;
-	for (i = 0; i < 49; i++) {
-		begin_again();
-		atomic_store(&be.used[DEV], true);
-		for (n = 0; n < before[i / 7]; n++)
-			addresses_reserve(CU_UNIT, 0);
-		cuda.variables = lazy;
-		assert_int_equal(cu_module_vars(&be, &m, &names, w, 2), 2);
-		unit = w[0].addr / CU_UNIT * CU_UNIT;
-		assert_true(w[1].addr == w[0].addr + 512 && w[1].size == 1000);
-		begin_again();
-		atomic_store(&be.used[DEV], true);
-		for (n = 0, possible = true; n < before[i % 7]; n++) {
-			other[n] = addresses_reserve(CU_UNIT, 0);
-			possible &= other[n] != unit;
-		}
-		if (possible)
-			assert_int_equal(settle(w, 2, lazy), 0);
-		else
-			assert_int_not_equal(settle(w, 2, lazy), 0);
-		for (k = 0; k < n; k++)
-			addresses_free(other[k], CU_UNIT);
-		addresses_free(cuda_variables(), CU_UNIT);
-		assert_true(addresses_are_free());
+	srand(7);
+	for (round = 0; round < 60; round++) {
+		restart();
+		make_modules();
+		use_modules(MODULES);
+		for (i = 0; i < round % 4; i++)
+			cuda_end_module(&modules[(unsigned int)rand() % MODULES]);
+		save_modules(count);
+		restart();
+		assert_int_equal(settle_modules(count), 0);
+		assert_int_equal(cu_hold(&be, NULL, 0), 0);
+		for (i = 0; i < MODULES; i++)
+			assert_true(!count[i] || modules[i].at[0] == wanted[i][0].addr);
 	}
-	begin_again();
+	restart();
+	cu_rooms_close(&be);
+}
+
+/* Another process has something where a variable was: that is an error, and nothing is lost. */
+static void variables_without_their_room(void **state)
+{
+	size_t count[MODULES];
+	uint64_t taken;
+	unsigned int i;
+
+	(void)state;
+	restart();
+	make_modules();
+	modules[0] = (struct cuda_module){.name = 'a', .size = {4}};
+	use_modules(1);
+	save_modules(count);
+	restart();
+	taken = addresses_reserve(CU_UNIT, wanted[0][0].addr / CU_UNIT * CU_UNIT);
+	assert_int_equal(taken, wanted[0][0].addr / CU_UNIT * CU_UNIT);
+	assert_int_not_equal(settle_modules(count), 0);
+	addresses_free(taken, CU_UNIT);
+	/* Each call may fail. */
+	make_modules();
+	for (i = 1; i; i += i < 40 ? 1 : 37) {
+		restart();
+		use_modules(FEW);
+		save_modules(count);
+		restart();
+		cuda.calls = 0;
+		cuda.fail_at = i;
+		if (!settle_modules(count) && cuda.calls < i)
+			break;
+		cuda.fail_at = 0;
+	}
+	restart();
+	cu_rooms_close(&be);
 }
 
 static void events_keep_their_ages(void **state)
@@ -498,6 +646,7 @@ int main(void)
 		TEST(what_cannot_be_saved),
 		TEST(variables_must_be_where_they_were),
 		TEST(variables_get_their_room),
+		TEST(variables_without_their_room),
 		TEST(events_keep_their_ages),
 	};
 
