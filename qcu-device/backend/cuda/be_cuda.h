@@ -355,6 +355,8 @@ int cu_plots_access(struct be *be, struct be_pool *p, unsigned int dev, uint8_t 
 #define CU_AREA 0x480000000000ull
 int cu_area_take(struct be *be, uint64_t size, uint64_t align, uint64_t wanted, CUdeviceptr *at);
 int cu_area_give(struct be *be, uint64_t addr, uint64_t size);
+/* Takes addresses that are wanted, or fails. */
+int cu_reserve_wanted(struct be *be, uint64_t size, uint64_t align, uint64_t *addr);
 /*
  * Lets CUDA reserve these addresses. It does so only if it has no room for as much elsewhere: such
  * room is taken meanwhile. "Not supported": CUDA chooses others all the same.
@@ -466,9 +468,10 @@ static inline bool cu_in_window(uint64_t base, uint64_t size)
 	return base < QCU_WINDOW_BASE + QCU_WINDOW_SIZE + QCU_ANNEX_SIZE &&
 	       QCU_WINDOW_BASE < base + size;
 }
+/* The caller closes the file, or CUDA does. The size is that of the memory. */
+int cu_phys_file(struct be *be, struct be_phys *p, int *fd, uint64_t *size);
+
 /* be_cuda_saved.c */
-/* Reserves addresses that are wanted, or fails. */
-int cu_reserve_wanted(struct be *be, uint64_t size, uint64_t align, uint64_t *addr);
 /* What modules get lies at multiples of this size. */
 #define CU_GRAIN 256u
 /* Makes the rooms for modules, when the first device has a context. */
@@ -477,8 +480,6 @@ void cu_rooms_make(struct be *be);
 void cu_rooms_prefer(struct be *be);
 void cu_rooms_close(struct be *be);
 void cu_fillers_unload(struct be *be);
-/* The caller closes the file, or CUDA does. The size is that of the memory. */
-int cu_phys_file(struct be *be, struct be_phys *p, int *fd, uint64_t *size);
 
 /* be_cuda_place.c */
 #define CU_DRIVER(be, call, ...) cu_result((be), (cudaError_t)(be)->place.call(__VA_ARGS__), #call)

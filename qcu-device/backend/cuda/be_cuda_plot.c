@@ -188,6 +188,22 @@ int cu_area_give(struct be *be, uint64_t addr, uint64_t size)
 	return there ? (int)QCU_ERR_Success : CU_DRIVER(be, unreserve, (CUdeviceptr)addr, size);
 }
 
+int cu_reserve_wanted(struct be *be, uint64_t size, uint64_t align, uint64_t *addr)
+{
+	const uint64_t at = be->wanted_count ? be->wanted->addr : 0;
+	CUdeviceptr p = 0;
+	int ret;
+
+	if (!be->place.possible || !at || at % CU_UNIT || (align && at % align) ||
+	    cu_in_window(at, size))
+		return QCU_ERR_MemoryAllocation;
+	be->wanted_count = 0;
+	ret = cu_area_take(be, size, 0, at, &p);
+	if (!ret)
+		*addr = p;
+	return ret;
+}
+
 static void close_area(struct be *be)
 {
 	struct cu_place *p = &be->place;

@@ -76,22 +76,6 @@ bool cu_mem_block(struct be *be, uint64_t addr, struct be_wanted *block)
 	return found || (pooled && cu_plot_place(be, addr, block));
 }
 
-int cu_reserve_wanted(struct be *be, uint64_t size, uint64_t align, uint64_t *addr)
-{
-	const uint64_t at = be->wanted_count ? be->wanted->addr : 0;
-	CUdeviceptr p = 0;
-	int ret;
-
-	if (!be->place.possible || !at || at % CU_UNIT || (align && at % align) ||
-	    cu_in_window(at, size))
-		return QCU_ERR_MemoryAllocation;
-	be->wanted_count = 0;
-	ret = cu_area_take(be, size, 0, at, &p);
-	if (!ret)
-		*addr = p;
-	return ret;
-}
-
 /* ---- variables ---- */
 
 /* The module's variables on one device, from number `count` on. Returns how many there are then. */
