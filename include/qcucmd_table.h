@@ -118,7 +118,7 @@
 	X(117, ARRAY_COPY,        array_copy,        POST, NONE, QCU_UPTO(qcu_array_copy, depth),        ABOUT, stream, none,  none,   QCU_COPY | QCU_TURN_GPU) \
 	X(118, TEXTURE_CREATE,    texture_create,    USR,  MSG,  QCU_UPTO(qcu_texture_create, buf),      ALL,   none,   none,  none,   QCU_WORK | QCU_BACK) \
 	X(119, TEXTURE_DESTROY,   texture_destroy,   USR,  NONE, QCU_UPTO(qcu_texture_destroy, object),  ALL,   none,   none,  none,   QCU_WORK) \
-	X(120, SURFACE_CREATE,    surface_create,    USR,  NONE, QCU_UPTO(qcu_surface_create, level),    ALL,   none,   none,  none,   QCU_WORK) \
+	X(120, SURFACE_CREATE,    surface_create,    USR,  NONE, QCU_UPTO(qcu_surface_create, level),    ALL,   none,   none,  none,   QCU_WORK | QCU_BACK) \
 	X(121, SURFACE_DESTROY,   surface_destroy,   USR,  NONE, QCU_UPTO(qcu_surface_destroy, object),  ALL,   none,   none,  none,   QCU_WORK) \
 	X(122, RECT_H2D,          rect_h2d,          POST, IN,   QCU_UPTO(qcu_rect_h2d, flags),          ABOUT, stream, none,  flags,  QCU_COPY | QCU_TURN_UP) \
 	X(123, RECT_D2H,          rect_d2h,          POST, OUT,  QCU_UPTO(qcu_rect_d2h, flags),          ABOUT, stream, none,  flags,  QCU_COPY | QCU_TURN_DOWN) \
