@@ -294,7 +294,7 @@ $(if $(SAN),,$(foreach t,weights alone stops broker_dies strangers forged progra
 $(if $(findstring thread,$(SAN)),,$(foreach t,$(MEMORY_CASES),loopback share/memory_$(t) $(if $(filter $(t),$(MEMORY_DAILY)),test,nightly) $(MEMORY_FEWER) $(MEMORY_RUN) $(t);))
 $(if $(SAN),,$(foreach t,killed moving,loopback share/memory_$(t)_long nightly env QCU_MEMORY_KILLS=10 $(MEMORY_RUN) $(t);))
 $(if $(findstring thread,$(SAN)),,$(foreach n,1 2 3 4,loopback share/memory_steps_$(n) nightly env QCU_MEMORY_STEPS=850 $(MEMORY_RUN) steps $(n);))
-$(foreach t,vector_add array_copies async_copies mem_semantics graph_memory memory_pools shared_pool,$(if $(filter $(t),$(LOOPBACK_PROGRAMS)),loopback guest/$(t)-evicted $(if $(findstring thread,$(SAN)),$(if $(filter $(t),$(SLOW_EVICTED)),nightly,test),test) env QCU_LOOPBACK_EVICT=20 QCU_LOOPBACK_SWAP_GPU=3000000 $(B)/tests/guest/$(t);))
+$(foreach t,vector_add array_copies texture_2d surface_write mipmap async_copies mem_semantics graph_memory memory_pools shared_pool,$(if $(filter $(t),$(LOOPBACK_PROGRAMS)),loopback guest/$(t)-evicted $(if $(findstring thread,$(SAN)),$(if $(filter $(t),$(SLOW_EVICTED)),nightly,test),test) env QCU_LOOPBACK_EVICT=20 QCU_LOOPBACK_SWAP_GPU=3000000 $(B)/tests/guest/$(t);))
 $(if $(SAN),,loopback saved test tests/loopback/saved/saved.sh $(B) 1;)
 $(if $(SAN),,loopback saved_often nightly tests/loopback/saved/saved.sh $(B) 500-rounds;)
 loopback guest/ipc_killed-event test $(B)/tests/guest/ipc_killed event;
