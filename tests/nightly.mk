@@ -45,4 +45,4 @@ CUDA12_DAILY := array_copies device_limits device_query dynamic_shared host_func
 	texture_errors texture_formats texture_linear two_devices
 
 # Unit tests that take random steps: all of them at night, otherwise a quarter (random_rounds() in tests/rounds.h).
-RANDOM_UNITS := test_cuda_move test_library_arena test_soft_move
+RANDOM_UNITS := test_cuda_move test_cuda_arrays test_library_arena test_soft_move

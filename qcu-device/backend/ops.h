@@ -62,8 +62,8 @@ BE_OP(mem_free, struct be *be, uint64_t addr)
  */
 BE_CUDA_OP(uint64_t, mem_taken, struct be *be, uint64_t addr)
 /*
- * Memory from mem_alloc that leaves the device and comes back to the same addresses, with
- * options.movable. Without these functions, and without that option, all memory stays.
+ * Memory from mem_alloc that leaves the device and comes back to the same addresses, and arrays,
+ * with options.movable. Without these functions, and without that option, all memory stays.
  *
  * - The caller has waited for the work of all devices, and makes no other call meanwhile.
  * - mem_leave copies pieces to the store and gives their memory back, until `want` bytes have left
@@ -179,6 +179,8 @@ BE_OP(mem_set, struct be *be, const struct be_memset *m, struct be_stream *s)
  * CUDA arrays. The caller of copy_box has checked that the box lies within the array.
  * Destroy waits until nothing uses the array any more. With p, a mipmapped array lies in
  * that memory, which was made shareable or imported, and lives longer than the array.
+ * With options.movable an array may leave, as memory from mem_alloc. The caller charges for the
+ * elements. A backend that has `charges` charges for what else such an array takes.
  */
 BE_OP(array_create, struct be *be, unsigned int dev, const struct be_array_desc *desc,
       struct be_phys *p, uint64_t offset, struct be_array **a)

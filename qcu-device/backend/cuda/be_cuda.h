@@ -116,6 +116,7 @@ struct cu_range {
 };
 
 LIST_HEAD(cu_slabs, cu_slab);
+LIST_HEAD(cu_arrays, be_array);
 
 /* CUDA maps memory in units of this size. Smaller allocations are in be_cuda_slabs.c. */
 #define CU_UNIT ((uint64_t)2 << 20)
@@ -154,8 +155,9 @@ struct cu_place {
 	PFN_cuMemMap_v10020 map;
 	PFN_cuMemUnmap_v10020 unmap;
 	PFN_cuMemSetAccess_v10020 access;
-	bool possible;	      /* the driver has all of them */
-	pthread_mutex_t lock; /* protects the list, and what follows */
+	bool possible;				 /* the driver has all of them */
+	PFN_cuMemMapArrayAsync_v11010 map_array; /* NULL: arrays stay */
+	pthread_mutex_t lock;			 /* protects the list, and what follows */
 	struct cu_placed *placed;
 	/* be_cuda_plot.c: the range of addresses that is ours; size 0: there is none. */
 	bool area_tried;
@@ -245,8 +247,9 @@ struct be {
 	pthread_mutex_t lot_lock; /* protects the pools with memory that can leave */
 	struct cu_pools pools;
 	atomic_uint marks;	   /* events of frees that exist */
-	pthread_mutex_t plot_lock; /* protects the plots, an array by address */
+	pthread_mutex_t plot_lock; /* protects the plots, a table by address, and the next list */
 	struct sorted plots;
+	struct cu_arrays arrays;	    /* those that can leave */
 	uint64_t part_bytes;		    /* of new plots: CU_PART, or less in tests */
 	_Atomic uint64_t users[CU_DEVICES]; /* a bit for each peer that may use the plots here */
 	pthread_mutex_t kept_lock; /* protects the array of kept memory, the oldest first */
@@ -499,13 +502,44 @@ void cu_few_close(struct be *be);
 enum cudaMemcpyKind cu_copy_kind(bool dst_host, bool src_host);
 
 /* be_cuda_array.c */
+/* What of an array is one copy in the store: whole rows of a slice, or whole slices of a level. */
+struct cu_piece {
+	uint32_t level, y, z;
+	uint32_t width, height, depth; /* width in bytes */
+	void *copy;
+};
+
 struct be_array {
 	struct be_array_desc desc;
 	unsigned int dev;
 	cudaMipmappedArray_t mipmap; /* NULL: level[0] is an array of its own */
 	cudaArray_t level[QCU_LEVELS_MAX];
 	cudaExternalMemory_t memory; /* in which it was placed, or NULL */
+	/* Only of an array that can leave. The lock of the plots protects them. */
+	uint64_t taken; /* what it takes of the device's memory; 0: it stays */
+	uint64_t charged;
+	CUmemGenericAllocationHandle own; /* its memory, unless it is away */
+	enum cu_part_state state;
+	struct be_store store;
+	unsigned int pieces;
+	struct cu_piece *piece;
+	LIST_ENTRY(be_array) link;
 };
+
+static inline uint64_t cu_piece_bytes(const struct cu_piece *p)
+{
+	return (uint64_t)p->width * p->height * p->depth;
+}
+
+/*
+ * Makes the memory of an array, and puts its mapping into the stream; puts the end of the mapping
+ * into the stream, waits for it, and releases the memory. After an error of unmap the memory is
+ * still there.
+ */
+int cu_array_map(struct be *be, struct be_array *a, cudaStream_t s);
+int cu_array_unmap(struct be *be, struct be_array *a, cudaStream_t s);
+/* The first `count` copies go back to the store. */
+void cu_array_give(struct be_array *a, unsigned int count);
 /* In CUDA's form; the addresses say where each end lies. */
 struct cudaMemcpy3DParms cu_box_params(const struct be_box *box);
 

@@ -39,6 +39,8 @@ int cu_place_open(struct be *be)
 	if (!ret)
 		ret = cu_driver_function(be, "cuMemSetAccess", &p->access);
 	p->possible = !ret;
+	if (cu_driver_function(be, "cuMemMapArrayAsync", &p->map_array))
+		p->map_array = NULL;
 	return pthread_mutex_init(&p->lock, NULL) ? QCU_ERR_OperatingSystem : QCU_ERR_Success;
 }
 

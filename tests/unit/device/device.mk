@@ -67,15 +67,16 @@ UNIT_TESTS += test_device_front
 test_device_front_OBJS = $(test_device_vhost_OBJS)
 test_device_front_LIBS := $(DEVICE_LIBS)
 ifneq ($(CUDA_INC),)
-UNIT_TESTS += test_cuda_print test_cuda_fault test_cuda_slabs test_cuda_move test_cuda_pool test_cuda_saved test_cuda_saved_pool
-CUDA_STAND_IN := $(addprefix $(B)/tests/unit/device/cuda/,cuda_stand_in.o cuda_addresses.o)
-test_cuda_slabs_OBJS := $(addprefix $(B)/qcu-device/backend/cuda/,be_cuda_mem.o be_cuda_slabs.o be_cuda_lot.o be_cuda_pool.o be_cuda_kept.o be_cuda_plot.o be_cuda_move.o be_cuda_saved.o) \
+UNIT_TESTS += test_cuda_print test_cuda_fault test_cuda_slabs test_cuda_move test_cuda_arrays test_cuda_pool test_cuda_saved test_cuda_saved_pool
+CUDA_STAND_IN := $(addprefix $(B)/tests/unit/device/cuda/,cuda_stand_in.o cuda_addresses.o cuda_modules.o)
+test_cuda_slabs_OBJS := $(addprefix $(B)/qcu-device/backend/cuda/,be_cuda_mem.o be_cuda_array.o be_cuda_slabs.o be_cuda_lot.o be_cuda_pool.o be_cuda_kept.o be_cuda_plot.o be_cuda_move.o be_cuda_saved.o) \
 	$(B)/qcu-device/backend/pass.o $(addprefix $(B)/qcu-device/base/,sorted.o spin.o) $(CUDA_STAND_IN)
 test_cuda_move_OBJS := $(test_cuda_slabs_OBJS)
+test_cuda_arrays_OBJS := $(test_cuda_slabs_OBJS)
 test_cuda_saved_OBJS := $(test_cuda_slabs_OBJS)
 test_cuda_saved_pool_OBJS := $(test_cuda_slabs_OBJS)
 test_cuda_pool_OBJS := $(test_cuda_slabs_OBJS)
-$(CUDA_STAND_IN) $(addprefix $(B)/tests/unit/device/cuda/,test_cuda_slabs.o test_cuda_move.o test_cuda_pool.o test_cuda_saved.o test_cuda_saved_pool.o test_cuda_fault.o): override CFLAGS += -isystem $(CUDA_INC)
+$(CUDA_STAND_IN) $(addprefix $(B)/tests/unit/device/cuda/,test_cuda_slabs.o test_cuda_move.o test_cuda_arrays.o test_cuda_pool.o test_cuda_saved.o test_cuda_saved_pool.o test_cuda_fault.o): override CFLAGS += -isystem $(CUDA_INC)
 test_cuda_print_OBJS := $(B)/qcu-device/backend/cuda/be_cuda_print.o $(B)/qcu-device/base/complain.o
 test_cuda_fault_OBJS := $(B)/qcu-device/backend/cuda/be_cuda_fault.o $(B)/qcu-device/backend/fault_dump.o
 endif

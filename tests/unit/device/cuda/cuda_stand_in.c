@@ -13,25 +13,31 @@
 
 #include "tests/unit/device/cuda/cuda_addresses.h"
 
-#define MIB    (1ull << 20)
-#define WHOLE  (8 * MIB) /* copies up to this size are complete */
-#define BROKEN 719	 /* what a call returns that fails */
+#define MIB   (1ull << 20)
+#define WHOLE (8 * MIB) /* copies up to this size are complete */
 
 #define MEMORIES 4096u
 static struct {
 	int fd;
 	uint64_t bytes, at; /* at: where it is mapped, or 0 */
 	bool exists, lent, released;
+	bool pool; /* for arrays only */
 } memories[MEMORIES];
 struct cuda_stand_in cuda;
 static struct {
+	/* A copy of memory; or (array set) of a box: this is its memory; or (maps set) a mapping.
+	 */
 	void *to;
 	const void *from;
 	size_t bytes;
+	struct array *array;
+	struct cudaMemcpy3DParms box;
+	bool maps;
+	unsigned int memory; /* its number, plus 1; 0: it is unmapped */
 } queue[256];
-static unsigned int queued, streams;
+static unsigned int queued, streams, device;
 
-static bool fails(void)
+bool cuda_call_fails(void)
 {
 	return ++cuda.calls == cuda.fail_at;
 }
@@ -49,8 +55,8 @@ static CUresult CUDAAPI reserve(CUdeviceptr *out, size_t bytes, size_t align, CU
 				unsigned long long flags)
 {
 	assert_true(!align && !flags);
-	if (fails())
-		return (CUresult)BROKEN;
+	if (cuda_call_fails())
+		return (CUresult)CUDA_BROKEN;
 	*out = addresses_reserve(bytes, at);
 	return CUDA_SUCCESS;
 }
@@ -68,14 +74,13 @@ static CUresult CUDAAPI unreserve(CUdeviceptr at, size_t bytes)
 static CUresult CUDAAPI create(CUmemGenericAllocationHandle *h, size_t bytes,
 			       const CUmemAllocationProp *prop, unsigned long long flags)
 {
+	const bool lent = prop->location.id == (int)device + 1;
 	unsigned int i;
 
-	const bool lent = prop->location.id == (int)CUDA_STORE;
-
-	assert_true((lent || prop->location.id == (int)CUDA_DEVICE) && !flags && bytes &&
+	assert_true((lent || prop->location.id == (int)device) && !flags && bytes &&
 		    bytes % CU_UNIT == 0);
-	if (fails())
-		return (CUresult)BROKEN;
+	if (cuda_call_fails())
+		return (CUresult)CUDA_BROKEN;
 	if (bytes > (lent ? cuda.lent_room - cuda.lent : cuda.room - cuda.used))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (i = 0; memories[i].exists; i++)
@@ -85,6 +90,7 @@ static CUresult CUDAAPI create(CUmemGenericAllocationHandle *h, size_t bytes,
 	memories[i].bytes = bytes;
 	memories[i].exists = true;
 	memories[i].lent = lent;
+	memories[i].pool = prop->allocFlags.usage == CU_MEM_CREATE_USAGE_TILE_POOL;
 	memories[i].released = false;
 	*(lent ? &cuda.lent : &cuda.used) += bytes;
 	*h = i + 1;
@@ -113,8 +119,10 @@ static CUresult CUDAAPI map(CUdeviceptr at, size_t bytes, size_t offset,
 			    CUmemGenericAllocationHandle h, unsigned long long flags)
 {
 	assert_true(memories[h - 1].exists && memories[h - 1].bytes == bytes && !offset && !flags);
-	if (fails())
-		return (CUresult)BROKEN;
+	if (cuda_call_fails())
+		return (CUresult)CUDA_BROKEN;
+	if (memories[h - 1].pool)
+		return CUDA_ERROR_INVALID_VALUE;
 	assert_true(mmap((void *)(uintptr_t)at, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED,
 			 memories[h - 1].fd, 0) != MAP_FAILED);
 	memories[h - 1].at = at;
@@ -136,8 +144,8 @@ static CUresult CUDAAPI unmap(CUdeviceptr at, size_t bytes)
 {
 	unsigned int i;
 
-	if (fails())
-		return (CUresult)BROKEN;
+	if (cuda_call_fails())
+		return (CUresult)CUDA_BROKEN;
 	for (i = 0; memories[i].at != at; i++)
 		assert_true(i + 1 < MEMORIES);
 	assert_true(memories[i].bytes == bytes);
@@ -176,50 +184,376 @@ uint64_t cuda_drop_lent(void)
 static CUresult CUDAAPI set_access(CUdeviceptr at, size_t bytes, const CUmemAccessDesc *desc,
 				   size_t count)
 {
-	assert_true(count == 1 && desc->location.id == (int)CUDA_DEVICE &&
+	assert_true(count == 1 && desc->location.id == (int)device &&
 		    desc->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
-	if (fails())
-		return (CUresult)BROKEN;
+	if (cuda_call_fails())
+		return (CUresult)CUDA_BROKEN;
 	assert_int_equal(mprotect((void *)(uintptr_t)at, bytes, PROT_READ | PROT_WRITE), 0);
 	return CUDA_SUCCESS;
 }
+
+/* ---- arrays ---- */
+
+#define GOB_BYTES 64u  /* rows begin at a multiple of this, */
+#define BLOCK	  128u /* and there are so many of them, or fewer if there are few */
+#define PAGE	  (64u << 10)
+
+struct level {
+	struct array *of;
+	uint32_t size[3];
+	uint64_t at, pitch, slice; /* in the array's memory */
+};
+
+struct array {
+	bool mipmapped, deferred;
+	uint32_t elem;
+	uint64_t size;
+	char *p;	     /* NULL: it has no memory */
+	unsigned int memory; /* the number of its memory, plus 1, if it is deferred */
+	unsigned int levels;
+	struct level level[QCU_LEVELS_MAX];
+};
+
+static void lay_out_level(struct array *a, const struct be_array_desc *d, uint32_t n)
+{
+	struct level *l = &a->level[n];
+	uint64_t block = BLOCK;
+
+	l->of = a;
+	be_array_extent(d, n, l->size);
+	while (block > 8 && block / 2 >= l->size[1])
+		block /= 2;
+	l->at = a->size;
+	l->pitch = ((uint64_t)l->size[0] * a->elem + GOB_BYTES - 1) / GOB_BYTES * GOB_BYTES;
+	l->slice = l->pitch * ((l->size[1] + block - 1) / block * block);
+	a->size += l->slice * l->size[2];
+}
+
+static cudaError_t make_array(const struct cudaChannelFormatDesc *f, struct cudaExtent size,
+			      unsigned int levels, unsigned int flags, struct array **out)
+{
+	const struct be_array_desc d = {.flags = flags,
+					.width = (uint32_t)size.width,
+					.height = (uint32_t)size.height,
+					.depth = (uint32_t)size.depth};
+	const bool deferred = flags & cudaArrayDeferredMapping;
+	struct array *a;
+	uint32_t i;
+
+	if (cuda_call_fails())
+		return (cudaError_t)CUDA_BROKEN;
+	if (deferred && cuda.deferred_error)
+		return (cudaError_t)cuda.deferred_error;
+	if (!size.width)
+		return cudaErrorInvalidValue;
+	a = calloc(1, sizeof(*a));
+	assert_non_null(a);
+	a->deferred = deferred;
+	a->mipmapped = levels;
+	a->levels = levels ? levels : 1;
+	a->elem = (uint32_t)(f->x + f->y + f->z + f->w) / 8;
+	for (i = 0; i < a->levels; i++)
+		lay_out_level(a, &d, i);
+	a->size = (a->size + PAGE - 1) / PAGE * PAGE;
+	if (!a->deferred) {
+		a->p = mmap(NULL, a->size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		assert_true(a->p != MAP_FAILED);
+		cuda.exists += a->size;
+	}
+	cuda.arrays++;
+	*out = a;
+	return cudaSuccess;
+}
+
+cudaError_t cudaMalloc3DArray(cudaArray_t *out, const struct cudaChannelFormatDesc *f,
+			      struct cudaExtent size, unsigned int flags)
+{
+	struct array *a;
+	cudaError_t ret = make_array(f, size, 0, flags, &a);
+
+	if (!ret)
+		*out = (cudaArray_t)&a->level[0];
+	return ret;
+}
+
+cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *out,
+				     const struct cudaChannelFormatDesc *f, struct cudaExtent size,
+				     unsigned int levels, unsigned int flags)
+{
+	return make_array(f, size, levels, flags, (struct array **)out);
+}
+
+cudaError_t cudaGetMipmappedArrayLevel(cudaArray_t *out, cudaMipmappedArray_const_t mipmap,
+				       unsigned int level)
+{
+	struct array *a = (struct array *)mipmap;
+
+	assert_true(level < a->levels);
+	*out = (cudaArray_t)&a->level[level];
+	return cuda_call_fails() ? (cudaError_t)CUDA_BROKEN : cudaSuccess;
+}
+
+static void unmap_array(struct array *a)
+{
+	if (!a->memory)
+		return;
+	munmap(a->p, a->size);
+	memories[a->memory - 1].at = 0;
+	a->memory = 0;
+	a->p = NULL;
+}
+
+/* The end of an array ends its mapping, too. So the array goes even if the call fails. */
+static cudaError_t free_stand_in(struct array *a)
+{
+	unmap_array(a);
+	if (a->p)
+		munmap(a->p, a->size);
+	cuda.exists -= a->deferred ? 0 : a->size;
+	free(a);
+	cuda.arrays--;
+	return cuda_call_fails() ? (cudaError_t)CUDA_BROKEN : cudaSuccess;
+}
+
+cudaError_t cudaFreeArray(cudaArray_t array)
+{
+	assert_false(((struct level *)array)->of->mipmapped);
+	return free_stand_in(((struct level *)array)->of);
+}
+
+cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t mipmap)
+{
+	assert_true(((struct array *)mipmap)->mipmapped);
+	return free_stand_in((struct array *)mipmap);
+}
+
+static cudaError_t say_requirements(struct cudaArrayMemoryRequirements *r, const struct array *a,
+				    int dev)
+{
+	assert_true(a->deferred && dev == (int)device);
+	r->size = a->size;
+	r->alignment = PAGE;
+	return cuda_call_fails() ? (cudaError_t)CUDA_BROKEN : cudaSuccess;
+}
+
+cudaError_t cudaArrayGetMemoryRequirements(struct cudaArrayMemoryRequirements *r, cudaArray_t array,
+					   int dev)
+{
+	return say_requirements(r, ((struct level *)array)->of, dev);
+}
+
+cudaError_t cudaMipmappedArrayGetMemoryRequirements(struct cudaArrayMemoryRequirements *r,
+						    cudaMipmappedArray_t mipmap, int dev)
+{
+	return say_requirements(r, (struct array *)mipmap, dev);
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int dev)
+{
+	assert_true(attr == cudaDevAttrDeferredMappingCudaArraySupported && dev == (int)device);
+	*value = !cuda.no_deferred;
+	return cuda_call_fails() ? (cudaError_t)CUDA_BROKEN : cudaSuccess;
+}
+
+static CUresult CUDAAPI map_array_async(CUarrayMapInfo *info, unsigned int count, CUstream s)
+{
+	const bool maps = info->memOperationType == CU_MEM_OPERATION_TYPE_MAP;
+	const bool mipmapped = info->resourceType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
+	struct array *a = mipmapped ? (struct array *)info->resource.mipmap
+				    : ((struct level *)info->resource.array)->of;
+	CUmemGenericAllocationHandle h = info->memHandle.memHandle;
+
+	assert_true(s && count == 1 && info->memHandleType == CU_MEM_HANDLE_TYPE_GENERIC &&
+		    info->deviceBitMask == 1u << device && !info->flags && !info->offset &&
+		    a->deferred && a->mipmapped == mipmapped && maps == !!h);
+	assert_true(queued < sizeof(queue) / sizeof(*queue));
+	if (cuda_call_fails())
+		return (CUresult)CUDA_BROKEN;
+	if (h && (!memories[h - 1].pool || cuda.no_mapping))
+		return CUDA_ERROR_INVALID_VALUE;
+	memset(&queue[queued], 0, sizeof(queue[queued]));
+	queue[queued].array = a;
+	queue[queued].maps = true;
+	queue[queued++].memory = (unsigned int)h;
+	return CUDA_SUCCESS;
+}
+
+static void carry_out_mapping(unsigned int n)
+{
+	struct array *a = queue[n].array;
+	const unsigned int memory = queue[n].memory;
+
+	if (!memory) {
+		unmap_array(a);
+		return;
+	}
+	assert_true(!a->p && memories[memory - 1].exists && !memories[memory - 1].released &&
+		    !memories[memory - 1].at && a->size <= memories[memory - 1].bytes);
+	a->p = mmap(NULL, a->size, PROT_READ | PROT_WRITE, MAP_SHARED, memories[memory - 1].fd, 0);
+	assert_true(a->p != MAP_FAILED);
+	memories[memory - 1].at = (uintptr_t)a->p;
+	a->memory = memory;
+}
+
+void *cuda_array_row(cudaArray_t array, unsigned int z, unsigned int y)
+{
+	struct level *l = (struct level *)array;
+
+	assert_true(z < l->size[2] && y < l->size[1]);
+	return l->of->p ? l->of->p + l->at + z * l->slice + y * l->pitch : NULL;
+}
+
+/* Its first and last eight bytes. */
+static void copy_row(char *to, const char *from, size_t bytes, bool whole)
+{
+	memcpy(to, from, whole || bytes < 16 ? bytes : 8);
+	if (!whole && bytes >= 16)
+		memcpy(to + bytes - 8, from + bytes - 8, 8);
+}
+
+/* Of a large box only some rows, and always the first and the last of each slice. */
+static void carry_out_box(unsigned int n)
+{
+	const struct cudaMemcpy3DParms *p = &queue[n].box;
+	const bool out = p->srcArray;
+	const struct cudaPitchedPtr *m = out ? &p->dstPtr : &p->srcPtr;
+	const struct cudaPos *pos = out ? &p->srcPos : &p->dstPos;
+	const uint32_t elem = queue[n].array->elem;
+	const size_t bytes = p->extent.width * elem, height = p->extent.height;
+	const bool whole = bytes * height * p->extent.depth <= WHOLE;
+	size_t y, z;
+
+	for (z = 0; z < p->extent.depth; z++)
+		for (y = 0; y < height; y++) {
+			char *memory = (char *)m->ptr + (z * m->ysize + y) * m->pitch;
+			char *row = (char *)cuda_array_row(out ? p->srcArray : p->dstArray,
+							   (unsigned int)(pos->z + z),
+							   (unsigned int)(pos->y + y)) +
+				    pos->x * elem;
+
+			if (!whole && y && y + 1 < height && (pos->y + y) % CUDA_ROWS)
+				continue;
+			copy_row(out ? memory : row, out ? row : memory, bytes, whole);
+		}
+}
+
+cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t s)
+{
+	const struct level *l = (const struct level *)(p->srcArray ? p->srcArray : p->dstArray);
+	const struct cudaPos *pos = p->srcArray ? &p->srcPos : &p->dstPos;
+
+	assert_true(s && l && !p->srcArray != !p->dstArray);
+	assert_true(pos->x + p->extent.width <= l->size[0] &&
+		    pos->y + p->extent.height <= l->size[1] &&
+		    pos->z + p->extent.depth <= l->size[2]);
+	if (cuda_call_fails())
+		return (cudaError_t)CUDA_BROKEN;
+	/* A mapping that is only queued is not relied on. */
+	if (!l->of->p)
+		return cudaErrorIllegalAddress;
+	assert_true(queued < sizeof(queue) / sizeof(*queue));
+	memset(&queue[queued], 0, sizeof(queue[queued]));
+	queue[queued].array = l->of;
+	queue[queued].box = *p;
+	queue[queued].to = p->srcArray ? p->dstPtr.ptr : p->srcPtr.ptr;
+	queue[queued].from = queue[queued].to;
+	queued++;
+	return cudaSuccess;
+}
+
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t pitch,
+			      size_t width, size_t height, enum cudaMemcpyKind kind, cudaStream_t s)
+{
+	(void)to, (void)to_pitch, (void)from, (void)pitch, (void)width, (void)height, (void)kind;
+	(void)s;
+	return cudaErrorNotSupported; /* no test copies rows of memory */
+}
+
+enum cudaMemcpyKind cu_copy_kind(bool dst_host, bool src_host)
+{
+	return dst_host	  ? cudaMemcpyDeviceToHost
+	       : src_host ? cudaMemcpyHostToDevice
+			  : cudaMemcpyDeviceToDevice;
+}
+
+int cu_phys_file(struct be *be, struct be_phys *p, int *fd, uint64_t *size)
+{
+	(void)be, (void)p, (void)fd, (void)size;
+	return QCU_ERR_NotSupported;
+}
+
+cudaError_t cudaImportExternalMemory(cudaExternalMemory_t *m,
+				     const struct cudaExternalMemoryHandleDesc *desc)
+{
+	(void)m, (void)desc;
+	return cudaErrorNotSupported;
+}
+
+cudaError_t
+cudaExternalMemoryGetMappedMipmappedArray(cudaMipmappedArray_t *a, cudaExternalMemory_t m,
+					  const struct cudaExternalMemoryMipmappedArrayDesc *desc)
+{
+	(void)a, (void)m, (void)desc;
+	return cudaErrorNotSupported;
+}
+
+cudaError_t cudaDestroyExternalMemory(cudaExternalMemory_t m)
+{
+	(void)m;
+	return cudaErrorNotSupported;
+}
+
+/* ---- streams ---- */
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
 			    cudaStream_t s)
 {
 	assert_true(s && kind != cudaMemcpyDeviceToDevice && bytes <= BE_PIECE);
-	if (fails())
-		return (cudaError_t)BROKEN;
+	if (cuda_call_fails())
+		return (cudaError_t)CUDA_BROKEN;
 	assert_true(queued < sizeof(queue) / sizeof(*queue));
+	memset(&queue[queued], 0, sizeof(queue[queued]));
 	queue[queued].to = to;
 	queue[queued].from = from;
 	queue[queued++].bytes = bytes;
 	return cudaSuccess;
 }
 
+static void carry_out_copy(unsigned int n)
+{
+	const size_t bytes = queue[n].bytes, step = bytes > WHOLE ? MIB : bytes;
+	size_t at;
+
+	for (at = 0; at < bytes; at += step)
+		memcpy((char *)queue[n].to + at, (const char *)queue[n].from + at,
+		       bytes > WHOLE ? 8 : bytes);
+}
+
+/* If it fails, nothing has been done. */
 cudaError_t cudaStreamSynchronize(cudaStream_t s)
 {
-	bool bad = fails();
-	uint64_t at, step;
+	bool bad = cuda_call_fails();
+	unsigned int n;
 
 	assert_non_null(s);
-	for (; queued; queued--) {
-		const size_t bytes = queue[queued - 1].bytes;
-
-		step = bytes > WHOLE ? MIB : bytes;
-		for (at = 0; at < bytes && !bad; at += step)
-			memcpy((char *)queue[queued - 1].to + at,
-			       (const char *)queue[queued - 1].from + at,
-			       bytes > WHOLE ? 8 : bytes);
+	for (n = 0; n < queued && !bad; n++) {
+		if (queue[n].maps)
+			carry_out_mapping(n);
+		else if (queue[n].array)
+			carry_out_box(n);
+		else
+			carry_out_copy(n);
 	}
-	return bad ? (cudaError_t)BROKEN : cudaSuccess;
+	queued = 0;
+	return bad ? (cudaError_t)CUDA_BROKEN : cudaSuccess;
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned int flags)
 {
 	assert_int_equal(flags, cudaStreamNonBlocking);
-	if (fails())
-		return (cudaError_t)BROKEN;
+	if (cuda_call_fails())
+		return (cudaError_t)CUDA_BROKEN;
 	*s = (cudaStream_t)&streams;
 	streams++;
 	return cudaSuccess;
@@ -296,8 +630,8 @@ cudaError_t cudaMemset(void *p, int value, size_t bytes)
 	const size_t step = bytes > WHOLE ? MIB : bytes;
 	size_t at;
 
-	if (fails())
-		return (cudaError_t)BROKEN;
+	if (cuda_call_fails())
+		return (cudaError_t)CUDA_BROKEN;
 	for (at = 0; at < bytes; at += step)
 		memset((char *)p + at, value, bytes > WHOLE ? 8 : bytes);
 	return cudaSuccess;
@@ -318,7 +652,7 @@ cudaError_t cudaEventCreate(cudaEvent_t *e)
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned int flags)
 {
 	assert_int_equal(flags, cudaEventDisableTiming);
-	return fails() ? (cudaError_t)BROKEN : cudaEventCreate(e);
+	return cuda_call_fails() ? (cudaError_t)CUDA_BROKEN : cudaEventCreate(e);
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t e)
@@ -337,8 +671,8 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
 	struct event *event = (struct event *)e;
 
 	(void)s;
-	if (fails())
-		return (cudaError_t)BROKEN;
+	if (cuda_call_fails())
+		return (cudaError_t)CUDA_BROKEN;
 	event->ms = cuda.ms;
 	event->number = ++cuda.recorded;
 	return cudaSuccess;
@@ -388,7 +722,7 @@ cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *p, int dev)
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t *p, const struct cudaMemPoolProps *props)
 {
-	assert_int_equal(props->location.id, CUDA_DEVICE);
+	assert_int_equal(props->location.id, device);
 	return cudaDeviceGetDefaultMemPool(p, 0);
 }
 
@@ -463,190 +797,16 @@ int cu_streams_query(struct be *be, bool *busy)
 	return cuda.error;
 }
 
-/* Modules share units of 2 MiB, in which they have the first room that is large enough. */
-#define GRAINS (CU_UNIT / CU_GRAIN)
-static struct unit {
-	uint64_t at;
-	unsigned char taken[GRAINS];
-} units[64];
-
-static uint64_t take_in_unit(struct unit *u, uint64_t grains)
-{
-	uint64_t i, free_grains = 0;
-
-	for (i = 0; i < GRAINS && free_grains < grains; i++)
-		free_grains = u->taken[i] ? 0 : free_grains + 1;
-	if (free_grains < grains)
-		return 0;
-	memset(u->taken + i - grains, 1, grains);
-	return u->at + (i - grains) * CU_GRAIN;
-}
-
-static uint64_t take_for_module(uint64_t bytes)
-{
-	const uint64_t grains = (bytes + CU_GRAIN - 1) / CU_GRAIN;
-	uint64_t at = 0;
-	unsigned int i;
-
-	if (!bytes)
-		return 0;
-	if (grains > GRAINS)
-		return addresses_reserve(cu_units(bytes), 0);
-	for (i = 0; units[i].at && !at; i++)
-		at = take_in_unit(&units[i], grains);
-	assert_true(i + 1 < sizeof(units) / sizeof(*units));
-	if (at)
-		return at;
-	units[i].at = addresses_reserve(CU_UNIT, 0);
-	return take_in_unit(&units[i], grains);
-}
-
-static void give_for_module(uint64_t at, uint64_t bytes)
-{
-	unsigned int i;
-
-	if (!bytes)
-		return;
-	if (bytes > CU_UNIT) {
-		addresses_free(at, cu_units(bytes));
-		return;
-	}
-	for (i = 0; units[i].at != at / CU_UNIT * CU_UNIT; i++)
-		;
-	memset(units[i].taken + at % CU_UNIT / CU_GRAIN, 0, (bytes + CU_GRAIN - 1) / CU_GRAIN);
-	if (memchr(units[i].taken, 1, GRAINS))
-		return;
-	addresses_free(units[i].at, CU_UNIT);
-	for (; units[i].at; i++)
-		units[i] = units[i + 1];
-}
-
-void cuda_use_module(struct be *be, struct cuda_module *m)
-{
-	if (be)
-		cu_rooms_prefer(be);
-	if (m->used)
-		return;
-	m->used = true;
-	m->at[2] = take_for_module(m->other);
-	m->at[0] = take_for_module(m->size[0]);
-	m->at[1] = take_for_module(m->size[1]);
-}
-
-void cuda_end_module(struct cuda_module *m)
-{
-	if (!m->used)
-		return;
-	m->used = false;
-	give_for_module(m->at[2], m->other);
-	give_for_module(m->at[0], m->size[0]);
-	give_for_module(m->at[1], m->size[1]);
-}
-
-int cu_module_unload_code(struct be *be, struct be_module *m)
-{
-	(void)be;
-	if (fails() || !m->lib)
-		return BROKEN;
-	cuda_end_module((struct cuda_module *)m->lib);
-	return 0;
-}
-
-int cu_module_load_code(struct be *be, struct be_module *m)
-{
-	(void)be;
-	assert_non_null(m->lib);
-	return fails() ? BROKEN : 0;
-}
-
-void cu_module_drop_image(struct be_module *m)
-{
-	free(m->wanted);
-	m->wanted = NULL;
-}
-
-cudaError_t cudaLibraryLoadData(cudaLibrary_t *lib, const void *code, enum cudaJitOption *options,
-				void **values, unsigned int count, enum cudaLibraryOption *more,
-				void **more_values, unsigned int more_count)
-{
-	const char *bytes = strchr(code, '[');
-	struct cuda_module *m;
-
-	(void)options;
-	(void)values;
-	(void)more;
-	(void)more_values;
-	assert_true(!count && !more_count && bytes);
-	if (fails())
-		return (cudaError_t)BROKEN;
-	m = calloc(1, sizeof(*m));
-	assert_non_null(m);
-	m->size[0] = strtoull(bytes + 1, NULL, 10);
-	assert_true(m->size[0] && m->size[0] <= CU_UNIT && m->size[0] % CU_GRAIN == 0);
-	*lib = (cudaLibrary_t)m;
-	return cudaSuccess;
-}
-
-cudaError_t cudaLibraryGetGlobal(void **p, size_t *size, cudaLibrary_t lib, const char *name)
-{
-	struct cuda_module *m = (struct cuda_module *)lib;
-
-	assert_string_equal(name, "filler");
-	if (fails())
-		return (cudaError_t)BROKEN;
-	cuda_use_module(NULL, m);
-	*p = (void *)(uintptr_t)m->at[0];
-	*size = m->size[0];
-	return cudaSuccess;
-}
-
-cudaError_t cudaLibraryUnload(cudaLibrary_t lib)
-{
-	cuda_end_module((struct cuda_module *)lib);
-	free(lib);
-	return cudaSuccess;
-}
-
-static int find_in_module(struct be *be, struct cuda_module *m, const char *name, uint64_t *addr,
-			  uint64_t *size)
-{
-	const size_t i = (size_t)(name[0] - m->name);
-
-	if (i > 1 || !m->size[i])
-		return QCU_ERR_SymbolNotFound;
-	cuda_use_module(be, m);
-	*addr = m->at[i];
-	*size = m->size[i];
-	return QCU_ERR_Success;
-}
-
-int cu_var_find(struct be *be, unsigned int dev, struct be_module *m, const char *name,
-		uint64_t *addr, uint64_t *size)
-{
-	const struct cuda_variable *v = cuda.variables;
-
-	(void)dev;
-	if (m->lib)
-		return find_in_module(be, (struct cuda_module *)m->lib, name, addr, size);
-	for (; v && v->name; v++) {
-		*addr = v->addr;
-		*size = v->size;
-		if (!strcmp(v->name, name))
-			return QCU_ERR_Success;
-	}
-	return QCU_ERR_SymbolNotFound;
-}
-
 int cu_use(struct be *be, unsigned int dev)
 {
 	(void)be;
-	assert_int_equal(dev, CUDA_DEVICE);
+	assert_int_equal(dev, device);
 	return 0;
 }
 
 unsigned int cu_current(void)
 {
-	return CUDA_DEVICE;
+	return device;
 }
 
 void cuda_begin(struct be *be, uint64_t room)
@@ -658,25 +818,37 @@ void cuda_begin(struct be *be, uint64_t room)
 				      .map = map,
 				      .unmap = unmap,
 				      .access = set_access,
+				      .map_array = map_array_async,
 				      .possible = true};
+	device = be->devices == 1 ? CUDA_ONLY : CUDA_DEVICE;
 	addresses_begin();
-	memset(units, 0, sizeof(units));
+	cuda_forget_modules();
 	cuda = (struct cuda_stand_in){
 		.room = room, .plots_only = be->movable, .reached = UINT64_MAX};
 	next_addr = 1ull << 40;
 	cuda_forget();
 }
 
-int cuda_open_movable(struct be *be, uint64_t room)
+static int open_devices(struct be *be, unsigned int devices, uint64_t room)
 {
 	int ret;
 
-	be->devices = 2;
+	be->devices = devices;
 	be->movable = true;
 	cuda_begin(be, room);
 	ret = cu_mem_open(be);
 	be->part_bytes = PART;
 	return ret;
+}
+
+int cuda_open_movable(struct be *be, uint64_t room)
+{
+	return open_devices(be, CUDA_DEVICE + 1, room);
+}
+
+int cuda_open_only(struct be *be, uint64_t room)
+{
+	return open_devices(be, CUDA_ONLY + 1, room);
 }
 
 void cuda_forget(void)
@@ -688,5 +860,5 @@ void cuda_forget(void)
 bool cuda_is_empty(void)
 {
 	return !cuda.used && !cuda.lent && !cuda.exists && !queued && !streams && !cuda.events &&
-	       addresses_are_free();
+	       !cuda.arrays && addresses_are_free();
 }
