@@ -19,6 +19,8 @@
 #define SLACK	 (64ull << 20)	  /* what an allocation may take beyond its size */
 #define MODULE	 (1ull << 20)	  /* variables of a module, most of the time */
 #define CONTEXT	 (640ull << 20)	  /* what the first use of a GPU takes */
+#define ROWS	 8u		  /* an array takes the memory of so many, if it has fewer */
+#define UNIT	 (2ull << 20)	  /* what a large array takes is rounded up to this */
 
 static bool charge_store(void *mirror, enum store_medium medium, int64_t bytes)
 {
@@ -266,11 +268,21 @@ int mir_swap_wait(struct call *c, struct swap_wait *w)
 	return QCU_ERR_MemoryAllocation;
 }
 
+/* Levels add a third. */
+static uint64_t array_bytes_wanted(const struct qcu_array_create *a)
+{
+	uint64_t n = (uint64_t)(a->bits[0] + a->bits[1] + a->bits[2] + a->bits[3]) / 8;
+
+	n *= a->width;
+	n *= a->height < ROWS ? ROWS : a->height;
+	n *= a->depth ? a->depth : 1;
+	n += a->levels > 1 ? n / 3 : 0;
+	return n > UNIT / 2 ? (n + UNIT - 1) / UNIT * UNIT : n;
+}
+
 /* What a command takes of the GPU's memory; 0: nothing that can be known. */
 static uint64_t bytes_wanted(const struct qCUcmd *cmd)
 {
-	uint64_t n;
-
 	switch (cmd->op) {
 	case QCU_OP_MALLOC:
 		return cmd->malloc.size;
@@ -280,10 +292,8 @@ static uint64_t bytes_wanted(const struct qCUcmd *cmd)
 		return cmd->phys_create.size;
 	case QCU_OP_MANAGED:
 		return cmd->managed.bytes;
-	case QCU_OP_ARRAY_CREATE: /* at most 16 bytes an element; levels add a third */
-		n = 22 * (uint64_t)(cmd->array_create.width ? cmd->array_create.width : 1);
-		n *= cmd->array_create.height ? cmd->array_create.height : 1;
-		return n * (cmd->array_create.depth ? cmd->array_create.depth : 1);
+	case QCU_OP_ARRAY_CREATE:
+		return array_bytes_wanted(&cmd->array_create);
 	case QCU_OP_MODULE_LOAD:
 		return MODULE;
 	}
