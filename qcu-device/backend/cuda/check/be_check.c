@@ -352,7 +352,7 @@ static void check_params(struct check *c)
 	check(!check_kernel(c, "check_nothing"), "an unknown kernel is not found");
 }
 
-#define CHECK_KERNELS 8u /* in be_check_kernels.cu */
+#define CHECK_KERNELS 10u /* in be_check_kernels.cu */
 
 static void check_names(struct check *c)
 {

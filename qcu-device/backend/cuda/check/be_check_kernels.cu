@@ -42,6 +42,25 @@ extern "C" __global__ void check_host(unsigned int *words, unsigned int n)
 		words[i] = words[i] * 2654435761u + i;
 }
 
+/* An array through a texture, and another one through a surface, in place. */
+extern "C" __global__ void check_texture(unsigned int *out, cudaTextureObject_t t,
+					 unsigned int width, unsigned int n)
+{
+	unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+
+	if (i < n)
+		out[i] = tex2D<unsigned int>(t, i % width + 0.5f, i / width + 0.5f);
+}
+
+extern "C" __global__ void check_surface(cudaSurfaceObject_t s, unsigned int width, unsigned int n)
+{
+	unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+
+	if (i < n)
+		surf2Dwrite(surf2Dread<unsigned int>(s, i % width * 4, i / width) * 5 + 1, s,
+			    i % width * 4, i / width);
+}
+
 /* Dynamic shared memory and a barrier. */
 extern "C" __global__ void check_shared(int *out, int n)
 {

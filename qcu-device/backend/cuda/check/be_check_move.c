@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Device memory that leaves and comes back: with a store that is full, small and large allocations,
- * a graph over them, memory that is freed while it is away, and memory that stays. Then how fast it
- * is: beside plain copies and beside NVIDIA's checkpoints, and what allocations cost.
+ * a graph over them, memory that is freed while it is away, and memory that stays. The same with
+ * arrays. Then how fast it is: beside plain copies and beside NVIDIA's checkpoints, and what
+ * allocations cost.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -251,6 +252,192 @@ static void frees_what_is_away(struct check *c, struct moved *m, struct shelf *s
 	want(CALL(c, mem_free, gone), QCU_ERR_InvalidValue, "no second mem_free");
 }
 
+/* ---- arrays ---- */
+
+/* Words that are seed and place. The last one has more than two pieces of the store. */
+enum { READ, WRITTEN, LEVELS, LAYERS, ROWS, ARRAYS };
+static const struct be_array_desc shapes[ARRAYS] = {
+	[READ] = {.width = 700, .height = 500, .kind = 1, .bits = {32}},
+	[WRITTEN] =
+		{.width = 1024, .height = 700, .kind = 1, .bits = {32}, .flags = BE_ARRAY_SURFACE},
+	[LEVELS] = {.width = 1024, .height = 1024, .kind = 1, .bits = {32}, .levels = 11},
+	[LAYERS] = {.width = 300,
+		    .height = 200,
+		    .depth = 20,
+		    .kind = 1,
+		    .bits = {32},
+		    .flags = BE_ARRAY_LAYERED},
+	[ROWS] = {.width = 8192, .height = 5000, .kind = 1, .bits = {32}},
+};
+
+struct moved_array {
+	struct be_array *a;
+	const struct be_array_desc *d;
+	uint32_t factor, term; /* what kernels have made of each word */
+};
+
+/* Copies rows to the window, or from it. */
+static bool copy_rows(struct check *c, const struct moved_array *m, uint32_t level, uint32_t z,
+		      uint32_t y, uint32_t rows, uint32_t width, bool out)
+{
+	const struct be_side array = {.array = m->a, .level = level, .y = y, .z = z};
+	const struct be_side window = {
+		.addr = (uintptr_t)c->window, .pitch = 4 * width, .rows = rows, .host = true};
+	const struct be_box box = {.dst = out ? window : array,
+				   .src = out ? array : window,
+				   .width = 4 * width,
+				   .height = rows,
+				   .depth = 1};
+
+	return !CALL(c, copy_box, &box, c->legacy) && !CALL(c, stream_sync, c->legacy);
+}
+
+static uint32_t array_word(const struct moved_array *m, uint32_t level, uint32_t z, uint32_t at)
+{
+	return (at * 2654435761u + 977 * level + 31 * z) * m->factor + m->term;
+}
+
+/* Fills all of an array, or returns how many words are wrong. */
+static uint64_t pass_array(struct check *c, const struct moved_array *m, bool fill)
+{
+	uint32_t *w = c->window, level, z, y, i, rows, size[3];
+	uint64_t bad = 0;
+
+	for (level = 0; level < (m->d->levels ? m->d->levels : 1); level++) {
+		be_array_extent(m->d, level, size);
+		for (z = 0; z < size[2]; z++)
+			for (y = 0; y < size[1]; y += rows) {
+				rows = size[1] - y < 1000 ? size[1] - y : 1000;
+				if (!fill)
+					bad += !copy_rows(c, m, level, z, y, rows, size[0], true);
+				for (i = 0; i < rows * size[0]; i++) {
+					uint32_t v = array_word(m, level, z, y * size[0] + i);
+
+					bad += !fill && w[i] != v;
+					w[i] = v;
+				}
+				if (fill)
+					bad += !copy_rows(c, m, level, z, y, rows, size[0], false);
+			}
+	}
+	return bad;
+}
+
+struct array_objects {
+	uint64_t texture, surface;
+	struct be_graph *graph; /* copies the first rows of READ to the end of the window */
+};
+
+static void make_objects(struct check *c, const struct moved_array *m, struct array_objects *o)
+{
+	const struct qcu_texture_msg t = {.kind = QCU_TEXTURE_ARRAY};
+	const struct be_node node = {
+		.type = QCU_NODE_COPY,
+		.box = {.dst = {.addr = (uintptr_t)copied(c),
+				.pitch = COPIED,
+				.rows = 1,
+				.host = true},
+			.src = {.array = m[READ].a, .y = 3},
+			.width = COPIED,
+			.height = 1,
+			.depth = 1},
+	};
+
+	want(CALL(c, texture_create, 0, &t, m[READ].a, &o->texture), 0, "texture_create");
+	want(CALL(c, surface_create, 0, m[WRITTEN].a, 0, &o->surface), 0, "surface_create");
+	want(CALL(c, graph_make, 0, &node, 1, &o->graph), 0, "graph_make with an array");
+}
+
+static void use_objects(struct check *c, struct moved_array *m, const struct array_objects *o)
+{
+	const uint32_t width = m[READ].d->width, n = width * m[READ].d->height;
+	const uint32_t written = m[WRITTEN].d->width * m[WRITTEN].d->height;
+	struct {
+		uint64_t out, texture;
+		uint32_t width, n;
+	} read = {c->scratch, o->texture, width, n};
+	struct {
+		uint64_t surface;
+		uint32_t width, n;
+	} write = {o->surface, m[WRITTEN].d->width, written};
+	struct be_launch l = {.grid = {(n + 255) / 256, 1, 1},
+			      .block = {256, 1, 1},
+			      .params = &read,
+			      .param_bytes = sizeof(read)};
+	uint32_t *w = c->window, i, bad = 0;
+
+	want(CALL(c, launch, check_kernel(c, "check_texture"), &l, c->legacy), 0,
+	     "launch with a texture");
+	l.grid.x = (written + 255) / 256;
+	l.params = &write;
+	l.param_bytes = sizeof(write);
+	want(CALL(c, launch, check_kernel(c, "check_surface"), &l, c->legacy), 0,
+	     "launch with a surface");
+	m[WRITTEN].factor *= 5;
+	m[WRITTEN].term = m[WRITTEN].term * 5 + 1;
+	want(CALL(c, graph_launch, o->graph, c->legacy), 0, "graph_launch with an array");
+	want(CALL(c, copy_d2h, w, c->scratch, 4 * n, c->legacy), 0, "copy_d2h of what was read");
+	want(CALL(c, stream_sync, c->legacy), 0, "stream_sync after the kernels");
+	for (i = 0; i < n; i++)
+		bad += w[i] != array_word(&m[READ], 0, 0, i);
+	check(!bad, "the texture has the right words");
+	for (i = 0, bad = 0; i < COPIED / 4; i++)
+		bad += copied(c)[i] != array_word(&m[READ], 0, 0, 3 * width + i);
+	check(!bad, "the graph has copied the right words of the array");
+}
+
+static void arrays_leave(struct check *c, struct shelf *s)
+{
+	uint64_t free_before = 0, free_after = 0, total, left;
+
+	want(CALL(c, device_sync, 0), 0, "device_sync");
+	want(CALL(c, mem_info, 0, &free_before, &total), 0, "mem_info");
+	left = leave(c, UINT64_MAX, s);
+	check(!c->ops->mem_movable(c->be, 0), "all arrays have left");
+	want(CALL(c, mem_info, 0, &free_after, &total), 0, "mem_info");
+	/* The first copies may have taken some for CUDA itself. The software GPU does not say. */
+	check(c->ops->memory || free_after + 16 * MIB >= free_before + left,
+	      "their memory is free");
+}
+
+static void check_arrays(struct check *c, struct shelf *s)
+{
+	struct moved_array m[ARRAYS];
+	const uint64_t before = c->ops->mem_movable(c->be, 0);
+	struct array_objects o = {0};
+	uint64_t bytes = 0;
+	unsigned int i, round;
+
+	for (i = 0; i < ARRAYS; i++) {
+		m[i] = (struct moved_array){.d = &shapes[i], .factor = i + 1, .term = 77 * i};
+		if (!want(CALL(c, array_create, 0, &shapes[i], NULL, 0, &m[i].a), 0,
+			  "array_create"))
+			return;
+		bytes += (uint64_t)shapes[i].width * shapes[i].height * 4;
+		check(!pass_array(c, &m[i], true), "array %u is filled", i);
+	}
+	if (c->devices > 1)
+		fprintf(report, "with %u devices arrays stay\n", c->devices);
+	else
+		check(c->ops->mem_movable(c->be, 0) >= before + bytes, "arrays can leave");
+	make_objects(c, m, &o);
+	for (round = 0; round < 2; round++) {
+		arrays_leave(c, s);
+		come_back(c);
+		use_objects(c, m, &o);
+		for (i = 0; i < ARRAYS; i++)
+			check(!pass_array(c, &m[i], false), "array %u has its words", i);
+	}
+	arrays_leave(c, s);
+	want(CALL(c, graph_destroy, o.graph), 0, "graph_destroy");
+	want(CALL(c, texture_destroy, 0, o.texture), 0, "texture_destroy while it is away");
+	want(CALL(c, surface_destroy, 0, o.surface), 0, "surface_destroy while it is away");
+	for (i = 0; i < ARRAYS; i++)
+		want(CALL(c, array_destroy, m[i].a), 0, "array_destroy while it is away");
+	come_back(c);
+	check(c->ops->mem_movable(c->be, 0) == before, "nothing of the arrays is left");
+}
+
 void check_moves(struct check *c)
 {
 	struct moved m[BLOCKS];
@@ -276,6 +463,7 @@ void check_moves(struct check *c)
 	all_leave_and_return(c, m, &s);
 	for (i = 0; i < BLOCKS; i++)
 		frees_what_is_away(c, &m[i], &s, pool);
+	check_arrays(c, &s);
 	close_shelf(c, &s);
 }
 
