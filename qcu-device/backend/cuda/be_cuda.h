@@ -163,7 +163,7 @@ struct cu_place {
 	bool area_tried;
 	uint64_t area_size, area_next;
 	struct sorted area_taken; /* struct be_wanted, of which address and size count */
-	/* be_cuda_saved.c: units of addresses that CUDA should not use. */
+	/* be_cuda_plot.c: units of addresses that CUDA should not use. */
 	bool rooms_made;
 	struct sorted outside;
 };
@@ -351,11 +351,29 @@ int cu_plot_drop(struct be *be, uint64_t addr);
 int cu_plot_wait(struct be *be, uint64_t addr);
 /* Changes what a device may do with the plots of a pool. */
 int cu_plots_access(struct be *be, struct be_pool *p, unsigned int dev, uint8_t flags);
+/* Where all device memory lies, in each process, and below it the rooms for modules. */
+#define CU_AREA	       0x480000000000ull
+#define CU_PIECE       ((uint64_t)32 << 20) /* in which CUDA reserves addresses */
+#define CU_GRAIN       256u		    /* what modules get lies at multiples of it */
+#define CU_ROOMS       (16 * CU_PIECE)
+#define CU_ROOMS_BEGIN (CU_AREA - CU_ROOMS)
+#define CU_APART       (CU_ROOMS_BEGIN - CU_PIECE) /* a piece that nobody else has */
+static inline bool cu_in_rooms(uint64_t addr)
+{
+	return addr >= CU_ROOMS_BEGIN && addr < CU_AREA;
+}
+/* Reserves CU_UNIT of addresses; the caller wants these. Returns where it is, or 0. */
+uint64_t cu_unit_reserve(struct be *be, uint64_t wanted);
+void cu_unit_free(struct be *be, uint64_t at);
+/* Makes the rooms for modules, when the first device has a context. */
+void cu_rooms_make(struct be *be);
+/* A module may be used for the first time: CUDA has room for it only in the rooms. */
+void cu_rooms_prefer(struct be *be);
+void cu_rooms_close(struct be *be);
 /*
  * Takes addresses for device memory from the area. If there is none, CUDA reserves them. wanted:
  * these, or none at all (0: any).
  */
-#define CU_AREA 0x480000000000ull
 int cu_area_take(struct be *be, uint64_t size, uint64_t align, uint64_t wanted, CUdeviceptr *at);
 int cu_area_give(struct be *be, uint64_t addr, uint64_t size);
 /* Takes addresses that are wanted, or fails. */
@@ -473,16 +491,6 @@ static inline bool cu_in_window(uint64_t base, uint64_t size)
 }
 /* The caller closes the file, or CUDA does. The size is that of the memory. */
 int cu_phys_file(struct be *be, struct be_phys *p, int *fd, uint64_t *size);
-
-/* be_cuda_saved.c */
-/* What modules get lies at multiples of this size. */
-#define CU_GRAIN 256u
-/* Makes the rooms for modules, when the first device has a context. */
-void cu_rooms_make(struct be *be);
-/* A module may be used for the first time: CUDA has room for it only in the rooms. */
-void cu_rooms_prefer(struct be *be);
-void cu_rooms_close(struct be *be);
-void cu_fillers_unload(struct be *be);
 
 /* be_cuda_place.c */
 #define CU_DRIVER(be, call, ...) cu_result((be), (cudaError_t)(be)->place.call(__VA_ARGS__), #call)

@@ -215,6 +215,120 @@ static void close_area(struct be *be)
 	p->area_tried = false;
 }
 
+/*
+ * CUDA reserves addresses in pieces of 32 MiB, where the caller asks for it or the kernel has room.
+ * What is smaller gets room in the piece that was made last; a wanted address is followed if it is
+ * free and in a piece, or if no piece has room. Modules get parts of units of such room when they
+ * are first used: their variables, and what else they need. Modules share a unit, one behind the
+ * other (all this was measured on an H200).
+ *
+ * So each process makes pieces of its own for CUDA, the rooms, where nothing else is. What room
+ * CUDA has elsewhere is taken away before a module is first used. Then the variables of a session
+ * lie where another process has room, too.
+ */
+#define ROOMS	     (CU_ROOMS / CU_PIECE)
+#define OUTSIDE_MOST 4096u
+
+uint64_t cu_unit_reserve(struct be *be, uint64_t wanted)
+{
+	CUdeviceptr at = 0;
+
+	return CU_DRIVER(be, reserve, &at, CU_UNIT, 0, (CUdeviceptr)wanted, 0) ? 0 : at;
+}
+
+void cu_unit_free(struct be *be, uint64_t at)
+{
+	CU_DRIVER(be, unreserve, (CUdeviceptr)at, CU_UNIT);
+}
+
+/* The lock of the area is held in the next three functions. */
+static bool keep_unit(struct be *be, uint64_t at)
+{
+	struct sorted *s = &be->place.outside;
+	uint64_t *new = s->count < OUTSIDE_MOST ? sorted_insert(s, sorted_upto(s, at)) : NULL;
+
+	if (new)
+		*new = at;
+	else
+		cu_unit_free(be, at);
+	return new;
+}
+
+/* Takes all room that is not in the rooms. The next room is here, if there is any. */
+static void take_room_outside(struct be *be, uint64_t here)
+{
+	uint64_t at;
+
+	do
+		at = cu_unit_reserve(be, here);
+	while (at && at != here && !cu_in_rooms(at) && keep_unit(be, at));
+	if (at == here || cu_in_rooms(at))
+		cu_unit_free(be, at);
+}
+
+/* The last unit stays reserved: CUDA gives back a piece in which nothing is. */
+static bool make_room(struct be *be, uint64_t piece)
+{
+	uint64_t at, got;
+
+	for (at = piece; at < piece + CU_PIECE; at += CU_UNIT) {
+		got = cu_unit_reserve(be, at);
+		if (got == at)
+			continue;
+		if (got)
+			cu_unit_free(be, got);
+		while (at > piece)
+			cu_unit_free(be, at -= CU_UNIT);
+		return false;
+	}
+	return keep_unit(be, at - CU_UNIT);
+}
+
+void cu_rooms_make(struct be *be)
+{
+	struct cu_place *p = &be->place;
+	unsigned int made = 0;
+	uint64_t at;
+
+	if (!be->movable)
+		return;
+	pthread_mutex_lock(&p->lock);
+	if (!p->rooms_made) {
+		p->outside.size = sizeof(uint64_t);
+		take_room_outside(be, CU_ROOMS_BEGIN);
+		while (made < ROOMS && make_room(be, CU_ROOMS_BEGIN + made * CU_PIECE))
+			made++;
+		for (at = CU_ROOMS_BEGIN; at < CU_ROOMS_BEGIN + made * CU_PIECE; at += CU_UNIT)
+			if ((at + CU_UNIT) % CU_PIECE)
+				cu_unit_free(be, at);
+		p->rooms_made = true;
+	}
+	pthread_mutex_unlock(&p->lock);
+}
+
+void cu_rooms_prefer(struct be *be)
+{
+	struct cu_place *p = &be->place;
+
+	if (!be->movable || be->settling)
+		return;
+	pthread_mutex_lock(&p->lock);
+	if (p->rooms_made)
+		take_room_outside(be, CU_APART);
+	pthread_mutex_unlock(&p->lock);
+}
+
+void cu_rooms_close(struct be *be)
+{
+	struct sorted *s = &be->place.outside;
+	size_t i;
+
+	for (i = 0; i < s->count; i++)
+		cu_unit_free(be, ((const uint64_t *)s->v)[i]);
+	sorted_free(s);
+	be->place.rooms_made = false;
+}
+
 /* What is still held is free again. */
 static void end_hold(struct be *be)
 {
@@ -230,7 +344,6 @@ static void end_hold(struct be *be)
 void cu_plots_close(struct be *be)
 {
 	end_hold(be);
-	cu_fillers_unload(be);
 	cu_rooms_close(be);
 	close_area(be);
 	sorted_free(&be->plots);
@@ -397,7 +510,6 @@ int cu_hold(struct be *be, const struct be_wanted *places, size_t count)
 
 	if (!places) {
 		end_hold(be);
-		cu_fillers_unload(be);
 	} else if (!be->movable) {
 		ret = QCU_ERR_NotSupported;
 	}

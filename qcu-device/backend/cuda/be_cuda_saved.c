@@ -50,11 +50,24 @@ const char *cu_unsaved(struct be *be, bool *busy)
 	return is_memory_away(be) ? "memory of it is not on the GPU" : NULL;
 }
 
+/* What was in front of the modules is free again. */
+static void unload_fillers(struct be *be)
+{
+	size_t i;
+
+	for (i = 0; i < be->fillers.count; i++)
+		CU(be, cudaLibraryUnload, (cudaLibrary_t)((const uint64_t *)be->fillers.v)[i]);
+	sorted_free(&be->fillers);
+	be->filled = 0;
+}
+
 void cu_want(struct be *be, const struct be_wanted *wanted, size_t count)
 {
 	be->wanting = wanted;
 	be->wanted = wanted;
 	be->wanted_count = count;
+	if (!wanted)
+		unload_fillers(be);
 }
 
 bool cu_mem_block(struct be *be, uint64_t addr, struct be_wanted *block)
@@ -117,129 +130,6 @@ static bool is_wanted_on(const struct be_module *m, unsigned int dev)
 	return false;
 }
 
-/*
- * CUDA reserves addresses in pieces of 32 MiB, where the caller asks for it or the kernel has room.
- * What is smaller gets room in the piece that was made last; a wanted address is followed if it is
- * free and in a piece, or if no piece has room. Modules get parts of units of such room when they
- * are first used: their variables, and what else they need. Modules share a unit, one behind the
- * other (all this was measured on an H200).
- *
- * So each process makes pieces of its own for CUDA, the rooms, where nothing else is. What room
- * CUDA has elsewhere is taken away before a module is first used. Then the variables of a session
- * lie where another process has room, too.
- */
-#define PIECE	     ((uint64_t)32 << 20)
-#define ROOMS	     16u
-#define ROOMS_BEGIN  (CU_AREA - ROOMS * PIECE)
-#define APART	     (ROOMS_BEGIN - PIECE) /* a piece that nobody else has */
-#define OUTSIDE_MOST 4096u
-
-static bool is_in_rooms(uint64_t addr)
-{
-	return addr >= ROOMS_BEGIN && addr < CU_AREA;
-}
-
-/* Returns where it is, or 0. */
-static uint64_t reserve_unit(struct be *be, uint64_t wanted)
-{
-	CUdeviceptr at = 0;
-
-	return CU_DRIVER(be, reserve, &at, CU_UNIT, 0, (CUdeviceptr)wanted, 0) ? 0 : at;
-}
-
-static void free_unit(struct be *be, uint64_t at)
-{
-	CU_DRIVER(be, unreserve, (CUdeviceptr)at, CU_UNIT);
-}
-
-/* The lock of the area is held in the next three functions. */
-static bool keep_unit(struct be *be, uint64_t at)
-{
-	struct sorted *s = &be->place.outside;
-	uint64_t *new = s->count < OUTSIDE_MOST ? sorted_insert(s, sorted_upto(s, at)) : NULL;
-
-	if (new)
-		*new = at;
-	else
-		free_unit(be, at);
-	return new;
-}
-
-/* Takes all room that is not in the rooms. The next room is here, if there is any. */
-static void take_room_outside(struct be *be, uint64_t here)
-{
-	uint64_t at;
-
-	do
-		at = reserve_unit(be, here);
-	while (at && at != here && !is_in_rooms(at) && keep_unit(be, at));
-	if (at == here || is_in_rooms(at))
-		free_unit(be, at);
-}
-
-/* The last unit stays reserved: CUDA gives back a piece in which nothing is. */
-static bool make_room(struct be *be, uint64_t piece)
-{
-	uint64_t at, got;
-
-	for (at = piece; at < piece + PIECE; at += CU_UNIT) {
-		got = reserve_unit(be, at);
-		if (got == at)
-			continue;
-		if (got)
-			free_unit(be, got);
-		while (at > piece)
-			free_unit(be, at -= CU_UNIT);
-		return false;
-	}
-	return keep_unit(be, at - CU_UNIT);
-}
-
-void cu_rooms_make(struct be *be)
-{
-	struct cu_place *p = &be->place;
-	unsigned int made = 0;
-	uint64_t at;
-
-	if (!be->movable)
-		return;
-	pthread_mutex_lock(&p->lock);
-	if (!p->rooms_made) {
-		p->outside.size = sizeof(uint64_t);
-		take_room_outside(be, ROOMS_BEGIN);
-		while (made < ROOMS && make_room(be, ROOMS_BEGIN + made * PIECE))
-			made++;
-		for (at = ROOMS_BEGIN; at < ROOMS_BEGIN + made * PIECE; at += CU_UNIT)
-			if ((at + CU_UNIT) % PIECE)
-				free_unit(be, at);
-		p->rooms_made = true;
-	}
-	pthread_mutex_unlock(&p->lock);
-}
-
-void cu_rooms_prefer(struct be *be)
-{
-	struct cu_place *p = &be->place;
-
-	if (!be->movable || be->settling)
-		return;
-	pthread_mutex_lock(&p->lock);
-	if (p->rooms_made)
-		take_room_outside(be, APART);
-	pthread_mutex_unlock(&p->lock);
-}
-
-void cu_rooms_close(struct be *be)
-{
-	struct sorted *s = &be->place.outside;
-	size_t i;
-
-	for (i = 0; i < s->count; i++)
-		free_unit(be, ((const uint64_t *)s->v)[i]);
-	sorted_free(s);
-	be->place.rooms_made = false;
-}
-
 /* All room that CUDA has, in single units, but not the units that a module's variables want. */
 #define FILLS 1024u
 #define UNITS 256u
@@ -253,7 +143,7 @@ struct fill {
 /* Returns where it is, or 0. */
 static uint64_t fill_room(struct fill *f, uint64_t wanted)
 {
-	const uint64_t at = f->count < FILLS ? reserve_unit(f->be, wanted) : 0;
+	const uint64_t at = f->count < FILLS ? cu_unit_reserve(f->be, wanted) : 0;
 
 	if (at)
 		f->at[f->count++] = at;
@@ -262,7 +152,7 @@ static uint64_t fill_room(struct fill *f, uint64_t wanted)
 
 static void free_fill(struct fill *f, size_t i)
 {
-	free_unit(f->be, f->at[i]);
+	cu_unit_free(f->be, f->at[i]);
 	f->at[i] = f->at[--f->count];
 }
 
@@ -272,7 +162,7 @@ static void fill_new_piece(struct fill *f, uint64_t wanted)
 	const uint64_t base = fill_room(f, wanted);
 	uint64_t at;
 
-	for (at = base + CU_UNIT; base && at < base + PIECE; at += CU_UNIT)
+	for (at = base + CU_UNIT; base && at < base + CU_PIECE; at += CU_UNIT)
 		fill_room(f, at);
 }
 
@@ -282,8 +172,8 @@ static void fill_all(struct fill *f)
 	uint64_t at;
 
 	do
-		at = fill_room(f, APART);
-	while (at && at != APART);
+		at = fill_room(f, CU_APART);
+	while (at && at != CU_APART);
 	if (at)
 		free_fill(f, f->count - 1);
 }
@@ -326,8 +216,8 @@ static void fill_around(struct fill *f, const struct be_module *m)
 
 	fill_all(f);
 	for (i = 0; i < n; i++)
-		if (!is_in_rooms(unit[i]) && find_fill(f, unit[i], PIECE) == f->count)
-			fill_new_piece(f, unit[i] / PIECE * PIECE);
+		if (!cu_in_rooms(unit[i]) && find_fill(f, unit[i], CU_PIECE) == f->count)
+			fill_new_piece(f, unit[i] / CU_PIECE * CU_PIECE);
 	for (i = 0; i < n; i++) {
 		k = find_fill(f, unit[i], CU_UNIT);
 		if (k < f->count)
@@ -408,17 +298,6 @@ static int load_filler(struct be *be, uint64_t bytes)
 	else
 		CU(be, cudaLibraryUnload, lib);
 	return ret || new ? ret : (int)QCU_ERR_MemoryAllocation;
-}
-
-/* What was in front of the modules is free again. */
-void cu_fillers_unload(struct be *be)
-{
-	size_t i;
-
-	for (i = 0; i < be->fillers.count; i++)
-		CU(be, cudaLibraryUnload, (cudaLibrary_t)((const uint64_t *)be->fillers.v)[i]);
-	sorted_free(&be->fillers);
-	be->filled = 0;
 }
 
 /* A module is loaded again for each part of the room that is missing; there are few. */

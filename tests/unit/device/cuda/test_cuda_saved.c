@@ -473,6 +473,7 @@ static void restart(void)
 {
 	unsigned int i;
 
+	cu_want(&be, NULL, 0);
 	for (i = 0; i < MODULES; i++)
 		cuda_end_module(&modules[i]);
 	for (i = 0; i < OWN; i++)
@@ -565,7 +566,7 @@ static void variables_get_their_room(void **state)
 		save_modules(count);
 		restart();
 		assert_int_equal(settle_modules(count), 0);
-		assert_int_equal(cu_hold(&be, NULL, 0), 0);
+		cu_want(&be, NULL, 0);
 		for (i = 0; i < MODULES; i++)
 			assert_true(!count[i] || modules[i].at[0] == wanted[i][0].addr);
 	}
