@@ -12,48 +12,18 @@
 #include <cmocka.h>
 
 #include "tests/rounds.h"
-#include "tests/unit/slow_store.h"
-#include "tests/unit/device/cuda/cuda_stand_in.h"
+
+#define DEV CUDA_ONLY
+#include "tests/unit/device/cuda/cuda_store.h"
 
 #define MIB    (1ull << 20)
-#define DEV    CUDA_ONLY
 #define DEVICE (4096 * MIB)
 #define WHOLE  (8 * MIB) /* of a level up to this size all bytes are copied */
 
 /* ---- the caller's side ---- */
 
-static struct be be;
 static struct be_stream stream = {.s = (cudaStream_t)&be, .dev = DEV};
-static uint64_t store_room, stored;
 static int64_t charged, charge_room;
-
-static void *store_take(void *ctx, uint64_t bytes)
-{
-	void *p;
-
-	assert_ptr_equal(ctx, &stored);
-	assert_true(bytes && bytes <= BE_PIECE);
-	if (bytes > store_room - stored)
-		return NULL;
-	p = cu_store_take(&be, bytes);
-	if (!p)
-		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	assert_true(p != MAP_FAILED);
-	stored += bytes;
-	return p;
-}
-
-static void store_give(void *ctx, void *p, uint64_t bytes)
-{
-	assert_ptr_equal(ctx, &stored);
-	assert_true(bytes <= stored);
-	stored -= bytes;
-	if (cuda_is_lent(p))
-		cu_store_give(&be, p, bytes);
-	else
-		munmap(p, bytes);
-}
 
 static bool charge(void *ctx, unsigned int dev, int64_t bytes)
 {
@@ -88,36 +58,12 @@ static int end(void **state)
 
 static int leave(uint64_t want, uint64_t *left)
 {
-	struct be_store s = {.ctx = &stored, .take = store_take, .give = store_give};
 	const uint64_t before = cu_mem_away(&be, DEV);
-	int ret;
+	int ret = leave_to_store(want, left);
 
-	if (slow.each)
-		s = slow_store(&s);
-	ret = cu_mem_leave(&be, DEV, want, &s, left);
-	/* The backend has a copy of it. */
-	memset(&s, 0, sizeof(s));
 	assert_int_equal(cu_mem_away(&be, DEV), before + *left);
 	assert_int_equal(cu_mem_movable(&be, DEV), cuda.used);
 	return ret;
-}
-
-static uint64_t must_leave(uint64_t want)
-{
-	uint64_t left;
-
-	assert_int_equal(leave(want, &left), 0);
-	return left;
-}
-
-static uint64_t must_return(void)
-{
-	uint64_t back;
-
-	assert_int_equal(cu_mem_return(&be, DEV, &back), 0);
-	assert_int_equal(cu_mem_away(&be, DEV), 0);
-	assert_int_equal(stored, 0);
-	return back;
 }
 
 /* ---- arrays with contents ---- */
