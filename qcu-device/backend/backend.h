@@ -230,6 +230,23 @@ static inline void be_array_extent(const struct be_array_desc *d, uint32_t level
 	}
 }
 
+/* The bytes of all levels, without the padding that the device adds. False: the sum overflows. */
+static inline bool be_array_bytes(const struct be_array_desc *d, uint64_t *bytes)
+{
+	uint32_t level = 0, size[3];
+	uint64_t n;
+
+	*bytes = 0;
+	do {
+		be_array_extent(d, level, size);
+		n = (uint64_t)size[0] * size[1];
+		if (__builtin_mul_overflow(n, (uint64_t)size[2] * be_array_elem(d), &n) ||
+		    __builtin_add_overflow(*bytes, n, bytes))
+			return false;
+	} while (++level < d->levels);
+	return true;
+}
+
 /* One side of a copy of a box: a position in an array, or memory. */
 struct be_side {
 	struct be_array *array; /* NULL: memory */

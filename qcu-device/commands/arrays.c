@@ -13,29 +13,12 @@ struct box {
 	uint32_t width, height, depth;
 };
 
-/* The bytes of all levels, without the padding that the device adds. False: the sum overflows. */
-static bool array_bytes(const struct be_array_desc *d, uint64_t *bytes)
-{
-	uint32_t level = 0, size[3];
-	uint64_t n;
-
-	*bytes = 0;
-	do {
-		be_array_extent(d, level, size);
-		n = (uint64_t)size[0] * size[1];
-		if (__builtin_mul_overflow(n, (uint64_t)size[2] * be_array_elem(d), &n) ||
-		    __builtin_add_overflow(*bytes, n, bytes))
-			return false;
-	} while (++level < d->levels);
-	return true;
-}
-
 static int create_array(struct call *c, struct handle *h)
 {
 	struct mirror *m = c->m;
 	int rc;
 
-	if (!array_bytes(&h->desc, &h->bytes))
+	if (!be_array_bytes(&h->desc, &h->bytes))
 		return QCU_ERR_InvalidValue;
 	rc = mir_take_memory(c->m, h->device, h->bytes);
 	if (rc)
@@ -58,8 +41,9 @@ static int place_array(struct call *c, struct handle *h, uint32_t mem, uint64_t 
 	h->parent = handles_get(&m->handles, HANDLE_PHYS, mem);
 	if (!h->parent)
 		return QCU_ERR_InvalidResourceHandle;
-	if (h->parent->device != h->device || !h->desc.levels || !array_bytes(&h->desc, &bytes) ||
-	    offset > h->parent->bytes || bytes > h->parent->bytes - offset)
+	if (h->parent->device != h->device || !h->desc.levels ||
+	    !be_array_bytes(&h->desc, &bytes) || offset > h->parent->bytes ||
+	    bytes > h->parent->bytes - offset)
 		rc = QCU_ERR_InvalidValue;
 	else
 		rc = m->cfg.ops->array_create(m->be, h->device, &h->desc, h->parent->phys, offset,

@@ -138,18 +138,6 @@ static bool cut_array(struct be_array *a)
 	return a->piece;
 }
 
-static uint64_t sum_elements(const struct be_array_desc *d)
-{
-	uint64_t bytes = 0;
-	uint32_t level = 0, size[3];
-
-	do {
-		be_array_extent(d, level, size);
-		bytes += (uint64_t)size[0] * size[1] * size[2] * be_array_elem(d);
-	} while (++level < d->levels);
-	return bytes;
-}
-
 /* CUDA maps all of the array, whatever subresource is named. memory: 0 ends the mapping. */
 static int map_array(struct be *be, const struct be_array *a, CUmemGenericAllocationHandle memory,
 		     cudaStream_t s)
@@ -261,7 +249,7 @@ static int map_first_memory(struct be *be, struct be_array *a)
 static int take_own_memory(struct be *be, struct be_array *a)
 {
 	struct cudaArrayMemoryRequirements need = {0};
-	const uint64_t elements = sum_elements(&a->desc);
+	uint64_t elements;
 	int ret = a->mipmap
 			  ? CU(be, cudaMipmappedArrayGetMemoryRequirements, &need, a->mipmap,
 			       (int)a->dev)
@@ -269,7 +257,7 @@ static int take_own_memory(struct be *be, struct be_array *a)
 
 	if (ret)
 		return ret;
-	if (need.size <= CU_UNIT / 2)
+	if (need.size <= CU_UNIT / 2 || !be_array_bytes(&a->desc, &elements))
 		return QCU_ERR_NotSupported;
 	a->taken = cu_units(need.size);
 	a->charged = a->taken > elements ? a->taken - elements : 0;
