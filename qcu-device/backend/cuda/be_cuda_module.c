@@ -112,10 +112,14 @@ static int library_load(struct be *be, struct be_module *m, const void *code, bo
 
 int cu_module_unload_code(struct be *be, struct be_module *m)
 {
+	int ret;
+
 	if (!m->code || m->kernels)
 		return QCU_ERR_NotSupported;
 	cu_mem_forget(be, m);
-	return CU(be, cudaLibraryUnload, m->lib);
+	ret = CU(be, cudaLibraryUnload, m->lib);
+	m->lib = NULL;
+	return ret;
 }
 
 int cu_module_load_code(struct be *be, struct be_module *m)
