@@ -81,15 +81,21 @@ def begin(vm, way):
     vm.does(f"mkfifo /tmp/in; {{ {PYTHON} {way} <>/tmp/in 2>/tmp/err; echo ended with $?; tail -n 9 /tmp/err; echo that is all; }} >/dev/ttyS0 &")
 
 
+def begin_move(vm, name):
+    """Returns the target."""
+    target = note(VM(name, *FILES, incoming=True))
+    target.listen()
+    vm.capabilities()
+    vm.fast()
+    vm.migrate_to(target)
+    return target
+
+
 def move(vm, name):
     """To another QEMU. A program that is in the middle of something means another try."""
     for _ in range(20):
-        target = note(VM(name, *FILES, incoming=True))
-        target.listen()
-        vm.capabilities()
-        vm.fast()
         began = time.monotonic()
-        vm.migrate_to(target)
+        target = begin_move(vm, name)
         state = vm.becomes("completed", "failed")
         if state["status"] == "completed":
             until("the target runs", target.runs)
@@ -147,11 +153,7 @@ def ends(vm, line):
 
 def cannot_move(vm, name):
     """The target cannot make the sessions, so the program goes on here."""
-    target = note(VM(name, *FILES, incoming=True))
-    target.listen()
-    vm.capabilities()
-    vm.fast()
-    vm.migrate_to(target)
+    target = begin_move(vm, name)
     expect("the migration succeeded", vm.becomes("completed", "failed")["status"] == "failed")
     expect(target.device_said(), "cannot be restored" in target.device_said())
     until("it runs", vm.runs)
