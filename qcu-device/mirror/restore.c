@@ -217,7 +217,7 @@ static bool set_age(struct restoring *r, const struct archive_entry *e)
 /*
  * As a rule, modules were first used in the order of the addresses of their small variables. Large
  * ones do not lie beside others. CUDA begins with the highest piece of its addresses, and in a
- * piece from below (be_cuda_saved.c).
+ * piece from below (be_cuda_plot.c).
  */
 #define SMALL_VARIABLE (2u << 20)
 #define PIECE_MASK     ((uint64_t)(32 << 20) - 1)

@@ -238,7 +238,7 @@ struct be {
 	/* Reserved addresses for what is wanted later, struct be_wanted by address; size 0: taken.
 	 */
 	struct sorted held;
-	bool settling;
+	bool settling; /* modules have only the room that is wanted: cu_rooms_prefer() takes none */
 	struct sorted fillers; /* cudaLibrary_t: modules that take room until the restoring ends */
 	uint64_t filled;       /* their bytes */
 	pthread_mutex_t stream_lock; /* protects the list of streams */

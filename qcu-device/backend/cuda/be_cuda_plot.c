@@ -508,11 +508,10 @@ int cu_hold(struct be *be, const struct be_wanted *places, size_t count)
 	int ret = QCU_ERR_Success;
 	size_t i;
 
-	if (!places) {
+	if (!places)
 		end_hold(be);
-	} else if (!be->movable) {
+	else if (!be->movable)
 		ret = QCU_ERR_NotSupported;
-	}
 	be->held.size = sizeof(struct be_wanted);
 	for (i = 0; i < count && !ret; i++)
 		ret = hold_place(be, &places[i]);
