@@ -25,6 +25,8 @@
 #define SILENT_MS 200
 /* So long a client may take for a step. Then its connection is closed. */
 #define STUCK_MS 5000
+/* How long the main process waits until its metrics are where they belong. */
+#define PLACE_MS 10000
 
 struct client {
 	int fd;		/* -1: a free slot */
@@ -259,6 +261,8 @@ static bool hear(int from_main)
 		map_shown_counts(fds);
 		if (*later && !rename(address.sun_path, later))
 			strcpy(address.sun_path, later);
+		if (*later)
+			(void)send(from_main, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 		*later = '\0';
 	}
 	return n > 0;
@@ -451,15 +455,23 @@ out:
 	return why;
 }
 
+/*
+ * Who takes the place of another device has it when this returns. Later the place may be the next
+ * one's.
+ */
 void metrics_show(int usage_fd, int board_fd)
 {
 	const int fds[2] = {usage_fd, board_fd};
+	struct pollfd done = {.fd = to_process, .events = POLLIN};
+	char byte;
 
 	if (to_process < 0)
 		return;
 	if (send_files(to_process, "", 1, fds, 2, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
 		close(to_process);
 		to_process = -1;
+	} else if (*later && poll(&done, 1, PLACE_MS) == 1) {
+		(void)recv(to_process, &byte, 1, MSG_DONTWAIT);
 	}
 }
 
