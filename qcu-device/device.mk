@@ -6,7 +6,7 @@
 MIRROR_SRCS := $(addprefix qcu-device/base/,busy.c carriers.c complain.c libraries.c limits.c sensors.c spin.c usage.c write_file.c)
 MIRROR_SRCS += qcu-device/turns/keeper.c
 MIRROR_SRCS += $(addprefix qcu-device/backend/,image.c image_elf.c image_names.c image_ptx.c complete.c)
-MIRROR_SRCS += $(addprefix qcu-device/memory/,guestmem.c held.c registered.c shares.c staging.c store.c store_file.c window.c)
+MIRROR_SRCS += $(addprefix qcu-device/memory/,guestmem.c held.c named.c registered.c shares.c staging.c store.c store_file.c window.c)
 MIRROR_SRCS += $(addprefix qcu-device/lanes/,handles.c kept.c lanes.c order.c)
 MIRROR_SRCS += $(addprefix qcu-device/commands/,arrays.c call.c charges.c copy.c devices.c hostcalls.c ipc.c \
 	kerneltime.c managed.c memory.c memset.c modules.c output.c pools.c rects.c results.c stream_ref.c streams.c textures.c tokens.c \

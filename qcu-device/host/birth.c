@@ -40,6 +40,7 @@ enum {
 	FD_SHARES,
 	FD_USAGE,
 	FD_ACCOUNT,
+	FD_NAMED,
 	FD_ORDERS,
 	FD_REPORTS,
 	FD_BELL,
@@ -277,6 +278,7 @@ pid_t birth_give(const struct device_options *opt, const struct ramfiles *ram,
 	fd[FD_SHARES - 3] = shared->shares;
 	fd[FD_USAGE - 3] = shared->usage;
 	fd[FD_ACCOUNT - 3] = shared->account;
+	fd[FD_NAMED - 3] = shared->named;
 	fd[FD_ORDERS - 3] = opt->keeper.on ? opt->keeper.orders : -1;
 	fd[FD_REPORTS - 3] = opt->keeper.on ? opt->keeper.reports : -1;
 	fd[FD_BELL - 3] = opt->keeper.on ? opt->keeper.bell : -1;
@@ -322,7 +324,7 @@ void birth_mirror(void)
 {
 	static struct setup s;
 	static struct guestmem mem;
-	struct mirror_args args = {.opt = &s.opt, .mem = &mem, .ctl_fd = FD_CTL};
+	struct mirror_args args = {.opt = &s.opt, .mem = &mem, .named = FD_NAMED, .ctl_fd = FD_CTL};
 	struct pollfd ctl = {.fd = FD_CTL};
 	unsigned int i;
 
@@ -354,6 +356,8 @@ void birth_mirror(void)
 	if (s.opt.keeper.on &&
 	    !turns_map(&args.turns, s.opt.keeper.gpus, FD_ORDERS, FD_REPORTS, FD_BELL))
 		stillborn("no memory to share with the GPU's broker");
+	if (fcntl(FD_NAMED, F_GETFD) < 0)
+		args.named = -1;
 	args.warm = s.warm;
 	args.store = s.store ? FD_STORE : 0;
 	close(FD_PROGRAM);

@@ -21,6 +21,7 @@ struct ramfiles;
 
 struct birth_shared {
 	int states, shares, usage, account; /* memory files that all processes of the VM share */
+	int named;			    /* the same, of named.h; -1: there is none */
 	int board;			    /* not for mirrors; -1: it has been shown */
 };
 

@@ -95,7 +95,8 @@ void memwatch_stop(void);
 struct mirror_args {
 	const struct device_options *opt;
 	const struct be_ops *ops;
-	const struct guestmem *mem;
+	struct guestmem *mem;
+	int named;		   /* the file of named.h; -1: none */
 	struct ring_state *states; /* indexed by queue */
 	struct shares *shares;
 	struct usage *usage;

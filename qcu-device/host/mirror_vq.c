@@ -20,6 +20,7 @@
 #include "qcu-device/base/complain.h"
 #include "qcu-device/base/spin.h"
 #include "qcu-device/host/device.h"
+#include "qcu-device/memory/named.h"
 #include "qcu-device/mirror/dispatch.h"
 #include "qcu-device/mirror/save.h"
 
@@ -518,6 +519,19 @@ static void __attribute__((noreturn)) serve_queue(struct vq *vq)
 	}
 }
 
+/* From now on it is noted which pages the session names. */
+static void begin_to_note(struct vq *vq)
+{
+	const struct mirror_args *args = vq->args;
+
+	if (args->named < 0)
+		return;
+	args->mem->named = named_map(args->named, vq->session);
+	if (!args->mem->named)
+		_exit(MIRROR_EXIT_SETUP);
+	close(args->named);
+}
+
 /*
  * Waits for the session. If the socket is closed first, there is nothing to do, and the process
  * exits. Returns the file with a saved session; -1: it is a new session, and the queue is there.
@@ -536,6 +550,7 @@ static int take_session(struct vq *vq)
 	vq->session = m.session;
 	vq->guest_pid = m.guest_pid;
 	complain_context(m.session, m.guest_pid);
+	begin_to_note(vq);
 	if (m.what == MIRROR_BEGIN)
 		take_queue(vq, &m, fds);
 	vq->args->states[m.session].begun = true;

@@ -16,6 +16,7 @@
 #include "qcu-device/base/complain.h"
 #include "qcu-device/host/nursery.h"
 #include "qcu-device/host/vhost.h"
+#include "qcu-device/memory/named.h"
 
 static void say_of_session(struct device *d, unsigned int queue, const char *what)
 {
@@ -110,6 +111,9 @@ static void take_over(struct device *d, unsigned int queue)
 		shares_end(d->shares, queue);
 	board_end(d->board, d->usage, queue);
 	turns_session_ended(&d->turns, queue);
+	/* What it has written since QEMU began to copy must still be marked. */
+	if (!device_logs(d))
+		named_forget(d->shared.named, queue);
 	ring_take_over(&d->ring[queue]);
 	ring_drain(&d->ring[queue]);
 	/* The mirror may have died between a push and its call. */

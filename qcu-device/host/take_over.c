@@ -214,7 +214,7 @@ static bool try_to_hand_over(struct device *d, char *why, size_t size)
 {
 	bool passes;
 
-	if (d->stands || d->loaded >= 0 || d->vu.features >> VHOST_F_LOG_ALL & 1) {
+	if (d->stands || d->loaded >= 0 || device_logs(d)) {
 		snprintf(why, size, "the VM is being saved or moved");
 		return false;
 	}

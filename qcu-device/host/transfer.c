@@ -21,6 +21,7 @@
 #include "qcu-device/base/complain.h"
 #include "qcu-device/base/spin.h"
 #include "qcu-device/host/vhost.h"
+#include "qcu-device/memory/named.h"
 #include "qcu-device/moving/dirty.h"
 
 #define MSG_STATE_NO_FILE (1u << 8) /* in the answer: the file that came is used */
@@ -33,11 +34,6 @@ enum { DIRECTION_SAVE, DIRECTION_LOAD };
  */
 #define ASK_MS	200
 #define STOP_MS 5000
-
-static bool is_logging(const struct device *d)
-{
-	return d->vu.features >> VHOST_F_LOG_ALL & 1;
-}
 
 /* A log that could not be mapped is no log. */
 static bool has_log(const struct device *d)
@@ -66,7 +62,7 @@ void transfer_reason(struct device *d, char *why, size_t size)
 			*why = '\0';
 		sessions_go_on(d);
 	}
-	if (!*why && is_logging(d) && !has_log(d))
+	if (!*why && device_logs(d) && !has_log(d))
 		snprintf(why, size, "the log of written pages cannot be mapped");
 }
 
@@ -93,15 +89,38 @@ void transfer_message(struct device *d, unsigned int request)
 		d->asked = false;
 }
 
-/*
- * Mirrors write what their programs have named, in guest memory that this process does not know. So
- * if there has been a session since QEMU began to copy the memory, all of it counts as written.
- */
+/* Here this process writes without a session: it returns the chains of mirrors that have died. */
+static bool mark_rings(struct device *d)
+{
+	bool all = true;
+	unsigned int q;
+
+	for (q = 0; q <= d->opt->sessions; q++)
+		if (d->ring[q].num)
+			all &= dirty_mark(d->vu.log_table, d->vu.log_size, d->ring_at[q].used,
+					  ring_used_bytes(d->ring[q].num));
+	return all;
+}
+
+/* Kernels write when they like, so what sessions have named counts as written. */
+static bool mark_written(struct device *d)
+{
+	uint8_t *log = d->vu.log_table;
+	const uint64_t bytes = d->vu.log_size;
+	bool known;
+
+	if (!has_log(d))
+		return false;
+	known = dirty_mark_named(log, bytes, d->shared.named, d->opt->sessions + 1);
+	return mark_rings(d) && dirty_mark_from(log, bytes, &d->mem, known ? NAMED_END : 0);
+}
+
+/* If there has been no session since QEMU began to copy the memory, nothing has been written. */
 void transfer_mark_written(struct device *d)
 {
-	if (!is_logging(d) || !d->wrote)
+	if (!device_logs(d) || !d->wrote)
 		return;
-	if (!has_log(d) || !dirty_mark_all(d->vu.log_table, d->vu.log_size, &d->mem))
+	if (!mark_written(d))
 		complain("the log of written pages is too small for the VM's memory");
 	d->wrote = sessions_open(d, NULL);
 }

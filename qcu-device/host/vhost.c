@@ -23,6 +23,7 @@
 #include "qcu-device/host/metrics.h"
 #include "qcu-device/host/take_over.h"
 #include "qcu-device/host/vhost.h"
+#include "qcu-device/memory/named.h"
 #include "qcu-device/memory/store_pool.h"
 
 /* The header that defines these does not come with the library. */
@@ -241,7 +242,7 @@ static int process_msg(VuDev *vu, VhostUserMsg *vmsg, int *do_reply)
 		return 0;
 	case VHOST_USER_SET_LOG_BASE:
 		/* What has been written without a log may have been copied already. */
-		d->wrote = d->vu.features >> VHOST_F_LOG_ALL & 1 || sessions_open(d, NULL);
+		d->wrote = device_logs(d) || sessions_open(d, NULL);
 		return 0;
 	case MSG_SET_DEVICE_STATE_FD:
 		transfer_state(d, vmsg, do_reply);
@@ -466,6 +467,9 @@ static bool make_shared(struct device *d)
 	d->shared.usage = memfd_create("qcu-usage", MFD_CLOEXEC);
 	d->shared.account = memfd_create("qcu-account", MFD_CLOEXEC);
 	d->states = ring_states_map(d->shared.states, d->opt->sessions + 1);
+	/* Without it, all of the VM's memory counts as named. */
+	d->shared.named = named_file(d->opt->sessions + 1);
+	d->mem.named = d->shared.named < 0 ? NULL : named_map(d->shared.named, 0);
 	if (!d->states) {
 		fprintf(stderr, "qcu-device: no memory to share with mirrors: %s\n",
 			strerror(errno));
@@ -503,6 +507,9 @@ static void free_shared(struct device *d)
 	close(d->shared.shares);
 	close(d->shared.usage);
 	close(d->shared.account);
+	named_unmap(d->mem.named);
+	if (d->shared.named >= 0)
+		close(d->shared.named);
 	if (d->shared.board >= 0)
 		close(d->shared.board);
 }

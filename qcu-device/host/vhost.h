@@ -90,6 +90,12 @@ struct device {
 	uint64_t loaded_bytes;
 };
 
+/* QEMU copies the VM's memory, and wants to know what is written meanwhile. */
+static inline bool device_logs(const struct device *d)
+{
+	return d->vu.features >> VHOST_F_LOG_ALL & 1;
+}
+
 /* poll.c: what the poll loop watches. One callback for each fd. */
 typedef void watch_fn(struct device *d, unsigned int queue);
 void device_watch_nothing(void);

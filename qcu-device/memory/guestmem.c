@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "qcu-device/memory/guestmem.h"
+#include "qcu-device/memory/named.h"
 
 /* The index of the first region that ends after gpa. */
 static unsigned int first_after(const struct guestmem *mem, uint64_t gpa)
@@ -57,7 +58,10 @@ uint64_t guestmem_run(const struct guestmem *mem, uint64_t gpa, uint64_t len, vo
 		return 0;
 	off = gpa - r->gpa;
 	*hva = r->hva + off;
-	return len > r->size - off ? r->size - off : len;
+	len = len > r->size - off ? r->size - off : len;
+	if (mem->named)
+		named_note(mem->named, gpa, len);
+	return len;
 }
 
 void *guestmem_translate(const struct guestmem *mem, uint64_t gpa, uint64_t len)

@@ -21,6 +21,7 @@ struct guestmem_region {
 
 struct guestmem {
 	unsigned int count;
+	uint8_t *named; /* notes the pages that are translated (named.h); NULL: nobody asks */
 	struct guestmem_region regions[GUESTMEM_REGIONS]; /* sorted by gpa, disjoint */
 };
 

@@ -19,7 +19,13 @@
  * them; the others are marked.
  */
 bool dirty_mark(uint8_t *log, uint64_t bytes, uint64_t gpa, uint64_t len);
-/* Marks all of the VM's memory. */
-bool dirty_mark_all(uint8_t *log, uint64_t bytes, const struct guestmem *mem);
+/* Marks all of the VM's memory from this address on. */
+bool dirty_mark_from(uint8_t *log, uint64_t bytes, const struct guestmem *mem, uint64_t from);
+/*
+ * Marks the pages that sessions have named (memory/named.h). Bits for which the log has no room are
+ * left out: mirrors write that file, and guests may have broken into them. False: it cannot be
+ * read.
+ */
+bool dirty_mark_named(uint8_t *log, uint64_t bytes, int named, unsigned int sessions);
 
 #endif

@@ -6,9 +6,11 @@
  *
  * With "busy" it copies and computes without a pause instead of waiting, with "managed" in managed
  * memory that moves between the GPU and the host. With "kernel" a kernel runs as long as it waits.
- * With "calls" it is in host functions nearly all of the time. With "wait" it waits for a stream
- * that never goes on. With "poll" it queries such a stream again and again. A CUDA error ends it
- * with the error's number as exit code (255 if the number does not fit into an exit code).
+ * With "calls" it is in host functions nearly all of the time. With "memory N" it has N GiB of
+ * device memory. With "written" it reads a line, has the GPU write to its pinned and pageable
+ * memory, and waits for another line. With "wait" it waits for a stream that never goes on. With
+ * "poll" it queries such a stream again and again. A CUDA error ends it with the error's number as
+ * exit code (255 if the number does not fit into an exit code).
  */
 #include <poll.h>
 #include <unistd.h>
@@ -133,9 +135,70 @@ static int hold_managed(void)
 	return verified("all managed memory as it was after %u rounds", rounds);
 }
 
+/* Only the GPU writes, and nothing looks at it before the end. Returns the exit code. */
+static int hold_written(uint32_t *dev, uint32_t *pinned, uint32_t *pageable)
+{
+	char line;
+
+	printf("ready %d\n", (int)getpid());
+	fflush(stdout);
+	REQUIRE(read(0, &line, 1) == 1, "no line");
+	increment<<<8, 128>>>(pinned, 1024);
+	increment<<<8, 128>>>(dev, 1024);
+	TRY(cudaMemcpy(pageable, dev, N * 4, cudaMemcpyDeviceToHost));
+	printf("written\n");
+	fflush(stdout);
+	told_to_stop(-1);
+	for (uint32_t i = 0; i < N; i++) {
+		REQUIRE(pageable[i] == scramble(i, 1) + (i < 1024), "word %u", i);
+		REQUIRE(pinned[i] == scramble(i, 2) + (i < 1024), "pinned word %u", i);
+	}
+	return verified("all memory as the GPU has written it");
+}
+
+__device__ unsigned long long wrong;
+
+/* Each word tells its place. check: counts those that are wrong. */
+__global__ void place_words(uint32_t *word, uint64_t n, uint32_t piece, bool check)
+{
+	for (uint64_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n;
+	     i += gridDim.x * blockDim.x) {
+		uint32_t want = (uint32_t)i * 2654435761u + piece;
+
+		if (!check)
+			word[i] = want;
+		else if (word[i] != want)
+			atomicAdd(&wrong, 1ull);
+	}
+}
+
+/* Returns the exit code. */
+static int hold_memory(uint32_t count)
+{
+	const uint64_t bytes = 1ull << 30;
+	unsigned long long bad = 0;
+	uint32_t **piece = (uint32_t **)calloc(count, sizeof(*piece));
+
+	REQUIRE(piece, "out of memory");
+	for (uint32_t i = 0; i < count; i++) {
+		TRY(cudaMalloc(&piece[i], bytes));
+		place_words<<<1024, 256>>>(piece[i], bytes / 4, i, false);
+	}
+	TRY(cudaDeviceSynchronize());
+	printf("ready %d\n", (int)getpid());
+	fflush(stdout);
+	told_to_stop(-1);
+	for (uint32_t i = 0; i < count; i++)
+		place_words<<<1024, 256>>>(piece[i], bytes / 4, i, true);
+	TRY(cudaMemcpyFromSymbol(&bad, wrong, sizeof(bad)));
+	REQUIRE(!bad, "%llu words are wrong", bad);
+	return verified("%u GiB as they were", count);
+}
+
 int main(int argc, char **argv)
 {
-	bool busy = argc > 1 && !strcmp(argv[1], "busy"), kernel = argc > 1 && !strcmp(argv[1], "kernel");
+	bool busy = argc > 1 && !strcmp(argv[1], "busy"),
+	     kernel = argc > 1 && !strcmp(argv[1], "kernel");
 	uint32_t *dev, *pinned, *pageable = (uint32_t *)malloc(N * 4), rounds = 0;
 
 	REQUIRE(pageable, "out of memory");
@@ -150,6 +213,10 @@ int main(int argc, char **argv)
 		return hold_calls();
 	if (argc > 1 && !strcmp(argv[1], "managed"))
 		return hold_managed();
+	if (argc > 1 && !strcmp(argv[1], "written"))
+		return hold_written(dev, pinned, pageable);
+	if (argc > 2 && !strcmp(argv[1], "memory"))
+		return hold_memory((uint32_t)atoi(argv[2]));
 	if (argc > 1 && !busy)
 		never_done(!strcmp(argv[1], "poll"));
 	printf("ready %d\n", (int)getpid());

@@ -16,7 +16,7 @@ test_device_room_OBJS := $(B)/qcu-device/turns/room.o
 UNIT_TESTS += test_device_store
 test_device_store_OBJS := $(B)/qcu-device/memory/store.o $(B)/qcu-device/memory/store_file.o $(B)/qcu-device/base/complain.o
 test_device_store_LIBS := -Wl,--wrap=pread -Wl,--wrap=pwrite
-test_device_guestmem_OBJS := $(B)/qcu-device/memory/guestmem.o
+test_device_guestmem_OBJS := $(B)/qcu-device/memory/guestmem.o $(B)/qcu-device/memory/named.o
 test_device_handles_OBJS := $(MIRROR_LIB)
 test_device_lanes_OBJS := $(MIRROR_LIB)
 test_device_image_OBJS := $(MIRROR_LIB)
@@ -53,7 +53,7 @@ test_device_pass_LIBS := -Wl,--wrap=clock_gettime
 test_device_gap_OBJS := $(B)/qcu-device/base/gap.o
 test_device_ipc_OBJS := $(MIRROR_LIB) $(SOFT_LIB)
 test_device_ipc_LIBS := $(SOFT_LIBS)
-test_device_ring_OBJS := $(DEVICE_DRIVER) $(B)/qcu-device/memory/ring.o $(B)/qcu-device/memory/guestmem.o
+test_device_ring_OBJS := $(DEVICE_DRIVER) $(B)/qcu-device/memory/ring.o $(B)/qcu-device/memory/guestmem.o $(B)/qcu-device/memory/named.o
 test_device_spin_OBJS := $(B)/qcu-device/base/spin.o
 test_device_vhost_OBJS := $(B)/tests/unit/device/host/test_device_frontend.o $(DEVICE_FAKE) \
 	$(DEVICE_DRIVER) \

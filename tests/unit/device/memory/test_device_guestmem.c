@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "qcu-device/memory/guestmem.h"
+#include "qcu-device/memory/named.h"
 
 static uint8_t low[0x4000], high[0x8000];
 
@@ -88,12 +89,35 @@ static void split_ranges(void **state)
 	assert_int_equal(guestmem_run(&mem, UINT64_MAX, UINT64_MAX, &p), 1);
 }
 
+/* What is translated is noted, and nothing else. */
+static void noted_pages(void **state)
+{
+	static struct guestmem mem;
+	static uint8_t bits[NAMED_BYTES];
+	void *p;
+
+	(void)state;
+	setup(&mem);
+	mem.named = bits;
+	assert_null(guestmem_translate(&mem, 0, 1));
+	assert_int_equal(guestmem_run(&mem, 0x20000, 1, &p), 0);
+	assert_int_equal(bits[0] | bits[1] | bits[2], 0);
+	/* It goes on in the next region: the caller asks again. */
+	assert_int_equal(guestmem_run(&mem, 0x4fff, 0x2000, &p), 1);
+	assert_int_equal(bits[0], 1u << 4);
+	assert_non_null(guestmem_translate(&mem, 0x6fff, 0x3002));
+	assert_int_equal(bits[0], 1u << 4 | 1u << 6 | 1u << 7);
+	assert_int_equal(bits[1], 1u << 0 | 1u << 1 | 1u << 2);
+	assert_non_null(guestmem_translate(&mem, UINT64_MAX, 1));
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bad_regions),
 		cmocka_unit_test(whole_ranges),
 		cmocka_unit_test(split_ranges),
+		cmocka_unit_test(noted_pages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

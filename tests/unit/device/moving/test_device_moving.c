@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "qcu-device/memory/named.h"
 #include "qcu-device/moving/dirty.h"
 #include "qcu-device/moving/state.h"
 #include "tests/unit/device/host/test_device_born.h"
@@ -248,6 +249,54 @@ static void marks(void **state)
 						 page >= first && page <= last);
 		}
 	}
+}
+
+/* The pages that any session has named are marked, and those for which there are no bits. */
+static void named_pages(void **state)
+{
+	static uint8_t log[8], byte;
+	struct guestmem mem = {.count = 0};
+	int fd = named_file(3);
+	uint8_t *first = named_map(fd, 0), *last = named_map(fd, 2);
+	uint64_t page;
+
+	(void)state;
+	assert_false(dirty_mark_named(log, sizeof(log), -1, 3));
+	assert_true(dirty_mark_named(log, sizeof(log), fd, 3));
+	assert_null(named_map(-1, 0));
+	named_note(first, 3 * NAMED_PAGE + 4095, 1);
+	named_note(last, 9 * NAMED_PAGE + 4095, 30 * NAMED_PAGE + 2);
+	named_note(last, 63 * NAMED_PAGE, 100 * NAMED_PAGE);
+	/* Another's bits do not change, nor is there anything behind the last. */
+	named_note(first, NAMED_END - NAMED_PAGE, 2 * NAMED_PAGE);
+	named_note(last, NAMED_END, UINT64_MAX - NAMED_END);
+	assert_true(dirty_mark_named(log, 0, fd, 3));
+	assert_int_equal(log[0], 0);
+	assert_true(dirty_mark_named(log, sizeof(log), fd, 3));
+	for (page = 0; page < 64; page++)
+		assert_int_equal(is_marked(log, page),
+				 page == 3 || (page >= 9 && page <= 40) || page == 63);
+	/* What is marked already stays. */
+	memset(log, 0, sizeof(log));
+	log[7] = 1;
+	named_forget(fd, 2);
+	named_forget(-1, 2);
+	assert_true(dirty_mark_named(log, sizeof(log), fd, 3));
+	for (page = 0; page < 64; page++)
+		assert_int_equal(is_marked(log, page), page == 3 || page == 56);
+	named_unmap(first);
+	named_unmap(last);
+	close(fd);
+
+	assert_int_equal(guestmem_add(&mem, 0, 2 * DIRTY_PAGE, &byte), 0);
+	assert_int_equal(guestmem_add(&mem, 8 * DIRTY_PAGE, 4 * DIRTY_PAGE, &byte), 0);
+	memset(log, 0, sizeof(log));
+	assert_true(dirty_mark_from(log, sizeof(log), &mem, 10 * DIRTY_PAGE));
+	for (page = 0; page < 64; page++)
+		assert_int_equal(is_marked(log, page), page == 10 || page == 11);
+	assert_true(dirty_mark_from(log, sizeof(log), &mem, 0));
+	assert_true(is_marked(log, 0) && is_marked(log, 8) && !is_marked(log, 2));
+	assert_false(dirty_mark_from(log, 1, &mem, 0));
 }
 
 /* ---- a device ---- */
@@ -529,6 +578,11 @@ static void makes_room(void **state)
 	assert_int_equal(recv(fe.sock, &byte, 1, 0), 0);
 }
 
+static uint64_t fe_gpa(const void *p)
+{
+	return (uint64_t)((const uint8_t *)p - fe.ram);
+}
+
 static void log_to(int fd)
 {
 	const uint64_t m[2] = {LOG_BYTES, 0};
@@ -543,7 +597,21 @@ static void set_features(uint64_t features)
 	fe_send(&fe, FE_SET_FEATURES, &features, sizeof(features), -1);
 }
 
-/* Nothing is marked until a session may have written, and then all of the VM's memory. */
+/* One page, whose address the guest has on another one. */
+static int map_page(uint64_t gpa)
+{
+	struct qCUcmd c = {.op = QCU_OP_MAP, .flags = QCU_F_SEGS};
+
+	*(struct qcu_seg *)(fe.ram + FE_FREE) = (struct qcu_seg){gpa, DIRTY_PAGE};
+	c.map.va = QCU_WINDOW_BASE;
+	c.map.len = DIRTY_PAGE;
+	return fe_ask(&fe, 1, &c, FE_FREE, sizeof(struct qcu_seg));
+}
+
+/*
+ * Nothing is marked until a session may have written, and then what sessions have named, also if
+ * they have ended.
+ */
 static void logs(void **state)
 {
 	int fd = memfd_create("log", MFD_CLOEXEC);
@@ -567,11 +635,16 @@ static void logs(void **state)
 	for (page = 0; page < 2 * FE_RAM / DIRTY_PAGE; page++)
 		assert_false(is_marked(log, page));
 	assert_int_equal(fe_open(&fe, 1), 0);
+	assert_int_equal(map_page(FE_FREE + 0x40000), 0);
 	assert_int_equal(fe_close(&fe, 1), 0);
 	fe_queue_stop(&fe, 0);
 	for (page = marked = 0; page < 2 * FE_RAM / DIRTY_PAGE; page++)
 		marked += is_marked(log, page);
-	assert_int_equal(marked, FE_RAM / DIRTY_PAGE);
+	assert_true(is_marked(log, (FE_FREE + 0x40000) / DIRTY_PAGE));
+	assert_true(is_marked(log, fe_gpa(fe.q[0].used) / DIRTY_PAGE));
+	assert_true(is_marked(log, fe_gpa(fe.q[1].used) / DIRTY_PAGE));
+	/* And the rest of the rings, and what the commands lay in. */
+	assert_in_range(marked, 4, 40);
 	munmap(log, LOG_BYTES);
 	close(fd);
 }
@@ -583,6 +656,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(bad_states),
 		cmocka_unit_test(bad_sessions),
 		cmocka_unit_test(marks),
+		cmocka_unit_test(named_pages),
 		T(bad_transfers),
 		T(saved_and_loaded),
 		T(held),
