@@ -24,10 +24,10 @@ from moving import VM, Failed, IN_THE_MIDDLE, expect, folder, until
 MOVES, CLONES = 5, 10
 moving.LIMIT = int(os.environ["LIMIT"])
 gpu = os.environ.get("GPU", "cuda")
-memory = "16G" if gpu == "cuda" else "128M"
-moving.GPU = ("--gpu", gpu, "--swap", memory, "--vram", memory)
+room = ("64G" if "memory" in cases else "16G") if gpu == "cuda" else "128M"
+moving.GPU = ("--gpu", gpu, "--swap", room, "--vram", room)
 FILLER = os.environ.get("FILLER") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "fill_gpu.py")
-moving.MEMORY = "6G" if set(cases) - {"programs", "full"} else "512M"
+moving.MEMORY = "6G" if set(cases) - {"programs", "memory", "full"} else "512M"
 files, steps, out = os.environ["FILES"], os.environ["STEPS"], os.environ["OUT"]
 FILES = ("-fsdev", f"local,id=files,path={files},security_model=none,readonly=on",
          "-device", "virtio-9p-pci,fsdev=files,mount_tag=files")
@@ -86,7 +86,7 @@ def begin_move(vm, name):
     target = note(VM(name, *FILES, incoming=True))
     target.listen()
     vm.capabilities()
-    vm.fast()
+    vm.late()
     vm.migrate_to(target)
     return target
 
@@ -103,6 +103,7 @@ def move(vm, name):
             say(f"moved in {time.monotonic() - began:.2f} s, stood still for {state['downtime'] / 1000:.2f} s, "
                 f"{state['ram']['transferred'] / 1e9:.2f} GB of memory")
             target.console = vm.console + target.console
+            target.stood_still = state["downtime"] / 1000
             vm.end()
             return target
         expect(vm.said() + target.device_said(), any(why in vm.said() for why in IN_THE_MIDDLE))
@@ -124,6 +125,17 @@ def programs():
         vm = move(vm, f"work{n}")
     vm.does("worked")
     vm.end()
+
+
+def memory():
+    """How long a VM stands still, by how much a sleeping program has on the GPU."""
+    for gib in (1, 8, int(os.environ.get("GIB", "40"))):
+        vm = boot(f"memory{gib}")
+        vm.does(f"hold memory {gib}")
+        vm = move(vm, f"moved{gib}")
+        add_row(f"{gib} GiB", [vm.stood_still], "standstill", "move")
+        vm.does("release")
+        vm.end()
 
 
 @contextlib.contextmanager
@@ -220,8 +232,8 @@ def graphs():
     vm.end()
 
 
-def add_row(case, times):
-    rows.append(f"clone,clones,{case},0,{statistics.median(times):.3f},s,{min(times):.3f},{max(times):.3f},,{len(times)},,,,,")
+def add_row(case, times, what="clones", of="clone"):
+    rows.append(f"{of},{what},{case},0,{statistics.median(times):.3f},s,{min(times):.3f},{max(times):.3f},,{len(times)},,,,,")
 
 
 def clones():
@@ -265,7 +277,7 @@ try:
     for name in cases:
         say(f"== {name}")
         try:
-            {f.__name__: f for f in (programs, full, training, clones, graphs)}[name]()
+            {f.__name__: f for f in (programs, memory, full, training, clones, graphs)}[name]()
         except Failed as e:
             failed = 1
             say(f"FAILED {e}")

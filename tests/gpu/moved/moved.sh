@@ -6,6 +6,7 @@
 #	moved.sh [OUT [CASE...]]	PYTHON names the interpreter, GPU the backend (cuda), LIMIT seconds for one step (300)
 #
 #	programs	programs that hold memory and compute are moved five times
+#	memory		a program that sleeps and has 1, 8 and GIB (40) GiB on the GPU is moved
 #	full		another process has all memory of the GPU: what a VM begins ends with an error, and it cannot be moved, but goes on
 #	training	PyTorch's training of 100 steps is moved five times: the bits of its losses beside native's
 #	clones		a language model in PyTorch is loaded and has spoken; its VM is saved, and started ten times from there:
@@ -23,7 +24,7 @@ root=$here/../../..
 root=$(cd "$root" && pwd)
 out=$(cd "${1:-.}" && pwd) || exit 2
 [ $# -eq 0 ] || shift
-cases=${*:-programs full training clones graphs}
+cases=${*:-programs memory full training clones graphs}
 python=$("${PYTHON:-python3}" -c 'import sys; print(sys.executable)') || exit 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
