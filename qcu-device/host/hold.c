@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * All sessions of the VM stand still and are saved, or are made from what was saved (vhost.h). Each
- * mirror writes and reads its own session, in a file of its own: it sees nothing of the others'.
- * What a mirror answers is not trusted, because a guest may have broken into it.
+ * mirror writes its own session into a pipe, and reads it from a file of its own: it sees nothing
+ * of the others'. What a mirror answers is not trusted, because a guest may have broken into it.
  */
-#define _GNU_SOURCE /* memfd_create */
+#define _GNU_SOURCE /* pipe2 */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -115,81 +115,80 @@ void sessions_go_on(struct device *d)
 	}
 }
 
-/* ---- bytes ---- */
+/* ---- saving ---- */
 
-/* A file, pipe or socket with a state, and the sum of what went through. */
-struct stream {
+/* A file, pipe or socket that gets a state, and the sum of it. */
+struct state_out {
 	int fd;
 	uint64_t sum;
+	char *why;
+	size_t size;
 };
 
 /* Could it not be written or read now, and can it soon? */
-static bool is_worth_waiting(int fd, short events, ssize_t n)
+static bool is_worth_waiting(int fd, short events, ssize_t n, int ms)
 {
 	struct pollfd p = {.fd = fd, .events = events};
 
 	if (n < 0 && errno == EINTR)
 		return true;
-	return n < 0 && errno == EAGAIN && poll(&p, 1, PIPE_MS) == 1;
+	return n < 0 && errno == EAGAIN && poll(&p, 1, ms) == 1;
 }
 
-static bool write_to_stream(struct stream *s, const void *from, size_t len)
+static bool write_bytes(struct state_out *to, const void *from, size_t len)
 {
 	const uint8_t *at = from;
 
-	s->sum = state_sum(s->sum, from, len);
 	while (len) {
-		ssize_t n = write(s->fd, at, len);
+		ssize_t n = write(to->fd, at, len);
 
 		if (n > 0) {
 			at += n;
 			len -= (size_t)n;
-		} else if (!is_worth_waiting(s->fd, POLLOUT, n)) {
-			return false;
+		} else if (!is_worth_waiting(to->fd, POLLOUT, n, PIPE_MS)) {
+			return refuse_moving(to->why, to->size, "the state cannot be written");
 		}
 	}
 	return true;
 }
 
-static bool read_from_stream(struct stream *s, void *to, size_t len)
+static bool write_summed(struct state_out *to, const void *from, size_t len)
 {
-	size_t left = len;
-	uint8_t *at = to;
-
-	while (left) {
-		ssize_t n = read(s->fd, at, left);
-
-		if (n > 0) {
-			at += n;
-			left -= (size_t)n;
-		} else if (!is_worth_waiting(s->fd, POLLIN, n)) {
-			return false;
-		}
-	}
-	s->sum = state_sum(s->sum, to, len);
-	return true;
+	to->sum = state_sum(to->sum, from, len);
+	return write_bytes(to, from, len);
 }
 
-static bool copy_stream(struct stream *from, struct stream *to, uint64_t len)
+/* Fills a piece, if so much comes. Returns its length, which is 0 at the end or after an error. */
+static uint64_t read_piece(int fd, uint8_t piece[STATE_PIECE])
+{
+	uint64_t len = 0;
+	ssize_t n;
+
+	while (len < STATE_PIECE) {
+		n = read(fd, piece + len, STATE_PIECE - len);
+		if (n > 0)
+			len += (uint64_t)n;
+		else if (!is_worth_waiting(fd, POLLIN, n, TRANSFER_MS))
+			break;
+	}
+	return len;
+}
+
+/* Copies an archive from where the file stands, or as it comes through a pipe. */
+static bool carry_archive(int from, struct state_out *to)
 {
 	static uint8_t piece[STATE_PIECE];
+	uint64_t len, bytes = 0;
 
-	while (len) {
-		size_t n = len < sizeof(piece) ? len : sizeof(piece);
-
-		if (!read_from_stream(from, piece, n) || !write_to_stream(to, piece, n))
+	do {
+		len = read_piece(from, piece);
+		bytes += len;
+		if (!write_summed(to, &len, sizeof(len)) || !write_bytes(to, piece, len))
 			return false;
-		len -= n;
-	}
-	return true;
+	} while (len && bytes <= STATE_ARCHIVE_MAX);
+	return (bytes >= STATE_ARCHIVE_MIN && !len) ||
+	       refuse_moving(to->why, to->size, "an archive has an impossible size");
 }
-
-bool sessions_copy(int from, int to, uint64_t len)
-{
-	return copy_stream(&(struct stream){.fd = from}, &(struct stream){.fd = to}, len);
-}
-
-/* ---- saving ---- */
 
 /* Which command waits for a host function? Nothing else may be unfinished. */
 static bool find_waiting(const struct device *d, unsigned int queue, uint16_t *head)
@@ -207,33 +206,51 @@ static bool find_waiting(const struct device *d, unsigned int queue, uint16_t *h
 	return true;
 }
 
-static bool write_archive(struct device *d, unsigned int queue, struct state_entry *record, int own,
-			  struct stream *to, char *why, size_t size)
+/* The mirror writes into a pipe. When it has closed its end, it answers. */
+static bool save_archive(struct device *d, unsigned int queue, const int ends[2],
+			 struct state_out *to)
 {
 	const struct session *s = &d->session[queue];
 	struct mirror_answer a = {.why = "its mirror does not respond"};
-	off_t end;
+	bool asked = ask_mirror(d, queue, MIRROR_SAVE, ANSWER_MS, true, ends[1]), carried;
 
-	if (!ask_mirror(d, queue, MIRROR_SAVE, ANSWER_MS, true, own) ||
-	    !hear_answer(d, queue, TRANSFER_MS, &a))
-		return refuse_session(s, a.why, why, size);
-	if (!find_waiting(d, queue, &record->waits))
-		return refuse_session(s, "a command has not ended", why, size);
-	end = lseek(own, 0, SEEK_END);
-	if (end < (off_t)STATE_ARCHIVE_MIN || (uint64_t)end > STATE_ARCHIVE_MAX ||
-	    lseek(own, 0, SEEK_SET))
-		return refuse_session(s, "its archive has an impossible size", why, size);
-	record->bytes = (uint64_t)end;
-	return (write_to_stream(to, record, sizeof(*record)) &&
-		copy_stream(&(struct stream){.fd = own}, to, record->bytes)) ||
-	       refuse_moving(why, size, "the state cannot be written");
+	close(ends[1]);
+	carried = asked && carry_archive(ends[0], to);
+	/* If it cannot be carried, the mirror's next write fails. */
+	close(ends[0]);
+	if (!asked || !hear_answer(d, queue, TRANSFER_MS, &a))
+		carried = carried && refuse_session(s, a.why, to->why, to->size);
+	return carried;
 }
 
-static bool save_session(struct device *d, unsigned int queue, struct stream *to, char *why,
-			 size_t size)
+static bool save_live(struct device *d, unsigned int queue, struct state_entry *entry,
+		      struct state_out *to)
 {
 	const struct session *s = &d->session[queue];
-	struct state_entry record = {
+	uint16_t waits;
+	int ends[2];
+
+	if (!find_waiting(d, queue, &entry->waits))
+		return refuse_session(s, "a command has not ended", to->why, to->size);
+	if (pipe2(ends, O_CLOEXEC))
+		return refuse_moving(to->why, to->size, "there is no pipe for it");
+	/* More than a pipe has by itself, if that may be. */
+	(void)fcntl(ends[0], F_SETPIPE_SZ, STATE_PIECE);
+	if (fcntl(ends[0], F_SETFL, O_NONBLOCK) || !write_summed(to, entry, sizeof(*entry))) {
+		close(ends[0]);
+		close(ends[1]);
+		return false;
+	}
+	if (!save_archive(d, queue, ends, to))
+		return false;
+	return (find_waiting(d, queue, &waits) && waits == entry->waits) ||
+	       refuse_session(s, "a command has not ended", to->why, to->size);
+}
+
+static bool save_session(struct device *d, unsigned int queue, struct state_out *to)
+{
+	const struct session *s = &d->session[queue];
+	struct state_entry entry = {
 		.queue = queue,
 		.pid = s->guest_pid,
 		.dead = s->state == SESSION_DEAD,
@@ -241,21 +258,13 @@ static bool save_session(struct device *d, unsigned int queue, struct stream *to
 		.waits = STATE_NONE,
 	};
 	unsigned int i;
-	int own;
-	bool ok;
 
-	memcpy(record.name, s->comm, strnlen(s->comm, sizeof(record.name)));
-	if (record.dead)
-		return write_to_stream(to, &record, sizeof(record)) ||
-		       refuse_moving(why, size, "the state cannot be written");
+	memcpy(entry.name, s->comm, strnlen(s->comm, sizeof(entry.name)));
+	if (entry.dead)
+		return write_summed(to, &entry, sizeof(entry));
 	for (i = 0; i < STATE_GPUS; i++)
-		record.memory[i] = atomic_load(&d->usage->sessions[queue].memory[i]);
-	own = memfd_create("qcu-session", MFD_CLOEXEC);
-	if (own < 0)
-		return refuse_moving(why, size, "there is no memory for it");
-	ok = write_archive(d, queue, &record, own, to, why, size);
-	close(own);
-	return ok;
+		entry.memory[i] = atomic_load(&d->usage->sessions[queue].memory[i]);
+	return save_live(d, queue, &entry, to);
 }
 
 struct state_check device_check(const struct device *d)
@@ -275,57 +284,64 @@ struct state_check device_check(const struct device *d)
 bool sessions_save(struct device *d, int fd, char *why, size_t size)
 {
 	unsigned int q, n = sessions_open(d, NULL);
-	struct stream to = {.fd = fd};
+	struct state_out to = {fd, 0, why, size};
 	struct state head;
 	uint64_t sum;
 	bool ok;
 
 	state_make(&head, d->opt->sessions, device_check(d).gpus, n);
-	ok = write_to_stream(&to, &head, sizeof(head)) ||
-	     refuse_moving(why, size, "the state cannot be written");
+	ok = write_summed(&to, &head, sizeof(head));
 	for (q = 1; ok && q <= d->opt->sessions; q++)
 		if (d->session[q].state != SESSION_NONE)
-			ok = save_session(d, q, &to, why, size);
+			ok = save_session(d, q, &to);
 	sum = to.sum;
-	return ok && (write_to_stream(&to, &sum, sizeof(sum)) ||
-		      refuse_moving(why, size, "the state cannot be written"));
+	return ok && write_bytes(&to, &sum, sizeof(sum));
+}
+
+bool sessions_save_again(const struct state_reader *state, int fd, char *why, size_t size)
+{
+	struct state_out to = {fd, 0, why, size};
+	bool ok = write_summed(&to, &state->head, sizeof(state->head));
+	unsigned int i;
+	uint64_t sum;
+
+	for (i = 0; ok && i < state->count; i++) {
+		const struct state_session *s = &state->session[i];
+
+		ok = write_summed(&to, &s->entry, sizeof(s->entry)) &&
+		     (s->entry.dead ||
+		      (!lseek(s->file, 0, SEEK_SET) && carry_archive(s->file, &to)));
+	}
+	sum = to.sum;
+	return ok && write_bytes(&to, &sum, sizeof(sum));
 }
 
 /* ---- restoring ---- */
 
-/*
- * Begins to restore a session. Its mirror's answer comes later. *lost: it gets no mirror, and has
- * died. False: the state cannot be read.
- */
-static bool read_session(struct device *d, const struct state_entry *record, struct stream *from,
-			 bool *lost, char *why, size_t size)
+/* Begins to restore a session. Its mirror's answer comes later. False: it has died. */
+static bool begin_restored(struct device *d, const struct state_session *saved, char *why,
+			   size_t size)
 {
-	struct session *s = &d->session[record->queue];
+	const struct state_entry *e = &saved->entry;
+	struct session *s = &d->session[e->queue];
 	struct mirror_process mirror = {.pid = 0};
 	bool ok = true;
-	int own;
 
-	*s = (struct session){.guest_pid = record->pid,
+	*s = (struct session){.guest_pid = e->pid,
 			      .held = true,
 			      .restored = true,
-			      .popped = record->popped,
-			      .waits = record->waits};
-	memcpy(s->comm, record->name, sizeof(record->name));
-	if (!record->dead) {
-		own = memfd_create("qcu-session", MFD_CLOEXEC);
-		ok = own >= 0 && copy_stream(from, &(struct stream){.fd = own}, record->bytes) &&
-		     !lseek(own, 0, SEEK_SET);
-		if (!ok)
-			refuse_moving(why, size, "it is cut off, or there is no memory for it");
-		else if (!spares_take(d, record->queue, own, &mirror))
-			*lost = !refuse_moving(why, size, "%s (pid %u in the VM) gets no mirror",
-					       s->comm, s->guest_pid);
-		if (own >= 0)
-			close(own);
+			      .popped = e->popped,
+			      .waits = e->waits};
+	memcpy(s->comm, e->name, sizeof(e->name));
+	if (!e->dead) {
+		ok = (!lseek(saved->file, 0, SEEK_SET) &&
+		      spares_take(d, e->queue, saved->file, &mirror)) ||
+		     refuse_moving(why, size, "%s (pid %u in the VM) gets no mirror", s->comm,
+				   s->guest_pid);
 		/* Another one would not have the session. */
 		mirror.spare = false;
 	}
-	sessions_adopt(d, record->queue, &mirror);
+	sessions_adopt(d, e->queue, &mirror);
 	return ok;
 }
 
@@ -349,32 +365,18 @@ static bool await_restored(struct device *d, char *why, size_t size)
 	return ok;
 }
 
-bool sessions_restore(struct device *d, int fd, bool *lost, char *why, size_t size)
+bool sessions_restore(struct device *d, const struct state_reader *state, bool *lost, char *why,
+		      size_t size)
 {
-	struct state_check check = device_check(d);
-	struct stream from = {.fd = fd};
-	struct state_entry record;
-	uint64_t sum, want;
-	struct state head;
 	unsigned int i;
-	bool ok, all, some_lost = false;
+	bool all = true;
 
 	*lost = false;
 	if (sessions_open(d, NULL))
 		return refuse_moving(why, size, "the device has sessions already");
-	if (!read_from_stream(&from, &head, sizeof(head)))
-		return refuse_moving(why, size, "it is cut off");
-	ok = state_fits(&check, &head, why, size);
-	for (i = 0; ok && i < head.open; i++) {
-		ok = read_from_stream(&from, &record, sizeof(record)) ||
-		     refuse_moving(why, size, "it is cut off");
-		ok = ok && state_entry_fits(&check, &record, why, size) &&
-		     read_session(d, &record, &from, &some_lost, why, size);
-	}
-	want = from.sum;
-	if (ok && (!read_from_stream(&from, &sum, sizeof(sum)) || sum != want))
-		ok = refuse_moving(why, size, "it is damaged");
-	all = await_restored(d, why, size) && !some_lost;
-	*lost = ok && !all;
-	return ok && all;
+	for (i = 0; i < state->count; i++)
+		all &= begin_restored(d, &state->session[i], why, size);
+	all &= await_restored(d, why, size);
+	*lost = !all;
+	return all;
 }

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -587,6 +588,8 @@ void mirror_vq_run(const struct mirror_args *args)
 	if (!complain_keep_stderr())
 		_exit(MIRROR_EXIT_SETUP);
 	prctl(PR_SET_NAME, "qcu-warming");
+	/* A pipe that nobody reads any more is an error when the session is saved. */
+	signal(SIGPIPE, SIG_IGN);
 	vq.args = args;
 	vq.ctl_fd = args->ctl_fd;
 	pthread_mutex_init(&vq.lock, NULL);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -214,7 +215,7 @@ static bool try_to_hand_over(struct device *d, char *why, size_t size)
 {
 	bool passes;
 
-	if (d->stands || d->loaded >= 0 || device_logs(d)) {
+	if (d->stands || d->loaded || device_logs(d)) {
 		snprintf(why, size, "the VM is being saved or moved");
 		return false;
 	}
@@ -376,11 +377,27 @@ static bool is_ours_now(struct device *d, int sock, char *why, size_t size)
 	return true;
 }
 
+static bool make_sessions(struct device *d, int fd, char *why, size_t size)
+{
+	struct state_reader *state = malloc(sizeof(*state));
+	struct state_check check = device_check(d);
+	bool ok, lost;
+
+	if (!state) {
+		snprintf(why, size, "no memory for the sessions");
+		return false;
+	}
+	state_begin(state, &check);
+	ok = state_read_file(state, fd, why, size) && sessions_restore(d, state, &lost, why, size);
+	state_end(state);
+	free(state);
+	return ok;
+}
+
 static bool receive_vm(struct device *d, take_over_message_fn *take_message, int sock,
 		       int fds[HANDOVER_FILES], char *why, size_t size)
 {
 	struct handover_word w;
-	bool lost;
 
 	handover_make(&w, HANDOVER_READY, d->opt->sessions);
 	if (!handover_send(sock, &w, NULL, 0)) {
@@ -400,9 +417,7 @@ static bool receive_vm(struct device *d, take_over_message_fn *take_message, int
 		return false;
 	}
 	d->asked = w.asked;
-	if (!sessions_restore(d, fds[FILE_SESSIONS], &lost, why, size))
-		return false;
-	return is_ours_now(d, sock, why, size);
+	return make_sessions(d, fds[FILE_SESSIONS], why, size) && is_ours_now(d, sock, why, size);
 }
 
 bool take_over_vm(struct device *d, struct take_over *t, take_over_message_fn *take_message)

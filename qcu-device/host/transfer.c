@@ -10,10 +10,10 @@
  * first queue. The state is kept until then: the VM may be saved once more, or its memory may
  * change.
  */
-#define _GNU_SOURCE /* memfd_create */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -57,7 +57,7 @@ void transfer_reason(struct device *d, char *why, size_t size)
 	}
 	if (d->stands) {
 		snprintf(why, size, "%s", d->against);
-	} else if (d->loaded < 0 && sessions_open(d, NULL)) {
+	} else if (!d->loaded && sessions_open(d, NULL)) {
 		if (!sessions_hold(d, ASK_MS, false, &passes, why, size) && passes)
 			*why = '\0';
 		sessions_go_on(d);
@@ -78,7 +78,7 @@ void transfer_message(struct device *d, unsigned int request)
 		*d->not_loaded = '\0';
 	if (request == VHOST_USER_SET_VRING_ENABLE)
 		return;
-	if (request == VHOST_USER_GET_VRING_BASE && d->asked && !d->stands && d->loaded < 0) {
+	if (request == VHOST_USER_GET_VRING_BASE && d->asked && !d->stands && !d->loaded) {
 		d->stands = true;
 		d->against[0] = '\0';
 		if (!sessions_hold(d, STOP_MS, true, &passes, d->against, sizeof(d->against)) &&
@@ -146,9 +146,10 @@ static void drop_made(struct device *d, const char *why)
 static void forget_loaded(struct device *d)
 {
 	drop_made(d, "ended, because the VM does not go on from its state");
-	if (d->loaded >= 0)
-		close(d->loaded);
-	d->loaded = -1;
+	if (d->loaded)
+		state_end(d->loaded);
+	free(d->loaded);
+	d->loaded = NULL;
 	d->loaded_bytes = 0;
 }
 
@@ -161,19 +162,21 @@ static uint64_t most_bytes(void)
 /* After a state that is too long, QEMU's write fails. */
 static void read_state(struct device *d, unsigned int queue)
 {
-	static uint8_t piece[1 << 16];
+	static uint8_t piece[STATE_PIECE];
 	ssize_t n;
 
 	(void)queue;
 	do {
 		n = read(d->loading, piece, sizeof(piece));
-		if (n > 0 && (d->loaded_bytes + (uint64_t)n > most_bytes() ||
-			      write(d->loaded, piece, (size_t)n) != n)) {
+		if (n <= 0)
+			continue;
+		d->loaded_bytes += (uint64_t)n;
+		if (d->loaded_bytes > most_bytes()) {
 			forget_loaded(d);
 			n = 0;
+		} else {
+			state_read(d->loaded, piece, (size_t)n);
 		}
-		if (n > 0)
-			d->loaded_bytes += (uint64_t)n;
 	} while (n > 0 || (n < 0 && errno == EINTR));
 	if (!n || errno != EAGAIN)
 		end_loading(d);
@@ -182,21 +185,20 @@ static void read_state(struct device *d, unsigned int queue)
 /* QEMU has written all of it, and asks for the result. */
 static bool is_loaded(struct device *d, char *why, size_t size)
 {
-	struct state_check check = device_check(d);
 	bool ends;
 
 	if (d->loading >= 0)
 		read_state(d, 0);
 	ends = d->loading < 0;
 	end_loading(d);
-	if (!ends || d->loaded < 0 || !d->loaded_bytes) {
+	if (!ends || !d->loaded || !d->loaded_bytes) {
 		snprintf(why, size, "%s",
-			 !ends		 ? "it does not end"
-			 : d->loaded < 0 ? "it is too long"
-					 : "it is empty");
+			 !ends	      ? "it does not end"
+			 : !d->loaded ? "it is too long"
+				      : "it is empty");
 		return false;
 	}
-	return state_file_fits(d->loaded, d->loaded_bytes, &check, why, size);
+	return state_is_whole(d->loaded, why, size);
 }
 
 static bool queues_run(const struct device *d)
@@ -223,10 +225,6 @@ static bool make_loaded(struct device *d, char *why, size_t size)
 	if (!d->ram.count)
 		return true;
 	d->made = true;
-	if (lseek(d->loaded, 0, SEEK_SET)) {
-		snprintf(why, size, "it cannot be read");
-		return false;
-	}
 	if (sessions_restore(d, d->loaded, &lost, why, size))
 		return true;
 	if (!lost || !d->opt->lose_sessions)
@@ -247,10 +245,9 @@ void transfer_starts(struct device *d)
 	bool lost;
 
 	d->stands = false;
-	if (d->loaded < 0)
+	if (!d->loaded)
 		return;
-	if (!d->made && (lseek(d->loaded, 0, SEEK_SET) ||
-			 !sessions_restore(d, d->loaded, &lost, why, sizeof(why))))
+	if (!d->made && !sessions_restore(d, d->loaded, &lost, why, sizeof(why)))
 		complain("not all sessions of the saved state could be made: %s", why);
 	d->made = false;
 	forget_loaded(d);
@@ -270,7 +267,7 @@ static bool begin_saving(struct device *d, int fd)
 {
 	char why[256];
 
-	if (!d->stands && d->loaded < 0 && sessions_open(d, NULL))
+	if (!d->stands && !d->loaded && sessions_open(d, NULL))
 		snprintf(why, sizeof(why), "programs use CUDA");
 	else
 		transfer_reason(d, why, sizeof(why));
@@ -285,13 +282,16 @@ static bool begin_saving(struct device *d, int fd)
 
 static bool begin_loading(struct device *d, int fd)
 {
+	struct state_check check = device_check(d);
+
 	forget_loaded(d);
-	d->loaded = memfd_create("qcu-state", MFD_CLOEXEC);
-	if (d->loaded < 0) {
+	d->loaded = malloc(sizeof(*d->loaded));
+	if (!d->loaded) {
 		complain("there is no memory for the device's state");
 		close(fd);
 		return false;
 	}
+	state_begin(d->loaded, &check);
 	d->loading = fd;
 	device_watch(d, fd, read_state, 0);
 	return true;
@@ -327,9 +327,8 @@ void transfer_write(struct device *d)
 	if (d->saving < 0)
 		return;
 	/* Sessions that have been loaded may not have begun yet. */
-	if (d->loaded >= 0)
-		d->moved = !lseek(d->loaded, 0, SEEK_SET) &&
-			   sessions_copy(d->loaded, d->saving, d->loaded_bytes);
+	if (d->loaded)
+		d->moved = sessions_save_again(d->loaded, d->saving, why, sizeof(why));
 	else
 		d->moved = sessions_save(d, d->saving, why, sizeof(why));
 	if (!d->moved)
@@ -341,7 +340,7 @@ void transfer_write(struct device *d)
 /* QEMU has written or read all of it, and asks for the result. */
 void transfer_check(struct device *d, VhostUserMsg *vmsg, int *do_reply)
 {
-	const bool loads = d->loading >= 0 || (d->loaded >= 0 && !d->made);
+	const bool loads = d->loading >= 0 || (d->loaded && !d->made);
 	char why[256] = "nothing was saved or loaded";
 
 	if (loads)

@@ -86,7 +86,7 @@ struct device {
 	char not_loaded[256]; /* why the last state was not loaded; QEMU reads it next. Or empty */
 	int saving;	      /* the pipe for the state that is to be written; -1: none */
 	int loading;	      /* the pipe with a saved state; -1: none */
-	int loaded;	      /* a file with what has come from there; -1: none */
+	struct state_reader *loaded; /* what has come from there; NULL: nothing */
 	uint64_t loaded_bytes;
 };
 
@@ -183,12 +183,13 @@ bool sessions_save(struct device *d, int fd, char *why, size_t size);
  * could not be made; such a session has died, and the caller may end the others. *lost: that is all
  * that is wrong, and the other sessions are there.
  */
-bool sessions_restore(struct device *d, int fd, bool *lost, char *why, size_t size);
+bool sessions_restore(struct device *d, const struct state_reader *state, bool *lost, char *why,
+		      size_t size);
+/* Writes a state once more, as it was read. */
+bool sessions_save_again(const struct state_reader *state, int fd, char *why, size_t size);
 
 /* What this device asks of a state. */
 struct state_check device_check(const struct device *d);
-/* Copies so many bytes from one file to another. */
-bool sessions_copy(int from, int to, uint64_t len);
 
 /*
  * transfer.c: the state of the device goes to QEMU or comes from there. These are called for each

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The state of a device, written and checked. See state.h. */
+#define _GNU_SOURCE /* memfd_create */
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-#include "include/qcucmd.h"
 #include "qcu-device/moving/refuse.h"
 #include "qcu-device/moving/state.h"
 
@@ -68,9 +69,7 @@ static bool is_possible_record(const struct state_entry *s)
 {
 	if (!is_name(s->name) || (s->waits != STATE_NONE && s->waits >= STATE_HEADS))
 		return false;
-	if (s->dead)
-		return s->dead == 1 && !s->bytes && s->waits == STATE_NONE;
-	return s->bytes >= STATE_ARCHIVE_MIN && s->bytes <= STATE_ARCHIVE_MAX;
+	return !s->dead || (s->dead == 1 && s->waits == STATE_NONE);
 }
 
 bool state_entry_fits(struct state_check *c, const struct state_entry *s, char *why, size_t size)
@@ -112,55 +111,149 @@ uint64_t state_sum(uint64_t sum, const void *bytes, size_t len)
 	return sum;
 }
 
-/* Reads the next bytes of the file, and adds them to the sum. */
-struct state_reader {
-	int fd;
-	uint64_t at, left, sum;
-};
+/* ---- reading ---- */
 
-static bool read_next(struct state_reader *r, void *to, size_t len)
+void state_begin(struct state_reader *r, const struct state_check *check)
 {
-	if (r->left < len || pread(r->fd, to, len, (off_t)r->at) != (ssize_t)len)
-		return false;
-	r->at += len;
-	r->left -= len;
-	r->sum = state_sum(r->sum, to, len);
+	memset(r, 0, sizeof(*r));
+	r->check = *check;
+}
+
+void state_end(struct state_reader *r)
+{
+	while (r->count)
+		if (r->session[--r->count].file >= 0)
+			close(r->session[r->count].file);
+}
+
+/* Returns the next part of this size when all of it has come. NULL: it is not all there yet. */
+static const void *gather(struct state_reader *r, const uint8_t **at, size_t *len, size_t size)
+{
+	size_t n = size - r->have < *len ? size - r->have : *len;
+
+	memcpy(r->some + r->have, *at, n);
+	*at += n;
+	*len -= n;
+	r->have += n;
+	if (r->have < size)
+		return NULL;
+	r->have = 0;
+	if (r->part != STATE_SUM)
+		r->sum = state_sum(r->sum, r->some, size);
+	return r->some;
+}
+
+static bool begin_entry_or_sum(struct state_reader *r)
+{
+	r->part = r->count < r->head.open ? STATE_ENTRY : STATE_SUM;
 	return true;
 }
 
-static bool read_archive(struct state_reader *r, uint64_t bytes)
+static bool take_state_head(struct state_reader *r, const void *head)
 {
-	static uint8_t piece[STATE_PIECE];
-	bool ok = bytes <= r->left;
-
-	for (; ok && bytes; bytes -= bytes < sizeof(piece) ? bytes : sizeof(piece))
-		ok = read_next(r, piece, bytes < sizeof(piece) ? bytes : sizeof(piece));
-	return ok;
+	memcpy(&r->head, head, sizeof(r->head));
+	return state_fits(&r->check, &r->head, r->why, sizeof(r->why)) && begin_entry_or_sum(r);
 }
 
-bool state_file_fits(int fd, uint64_t len, struct state_check *c, char *why, size_t size)
+static bool take_state_entry(struct state_reader *r, const void *entry)
 {
-	struct state_reader r = {.fd = fd, .left = len};
-	struct state_entry record;
-	struct state head;
-	uint64_t sum, want;
-	unsigned int i;
+	struct state_session *s = &r->session[r->count];
 
-	if (!read_next(&r, &head, sizeof(head)))
-		return refuse_moving(why, size, "it has %llu bytes, which is too short",
-				     (unsigned long long)len);
-	if (!state_fits(c, &head, why, size))
+	memcpy(&s->entry, entry, sizeof(s->entry));
+	s->file = -1;
+	if (!state_entry_fits(&r->check, &s->entry, r->why, sizeof(r->why)))
 		return false;
-	for (i = 0; i < head.open; i++) {
-		if (!read_next(&r, &record, sizeof(record)))
-			return refuse_moving(why, size, "it is cut off");
-		if (!state_entry_fits(c, &record, why, size))
-			return false;
-		if (!read_archive(&r, record.bytes))
-			return refuse_moving(why, size, "it is cut off");
-	}
-	want = r.sum;
-	if (!read_next(&r, &sum, sizeof(sum)))
-		return refuse_moving(why, size, "it is cut off");
-	return (!r.left && sum == want) || refuse_moving(why, size, "it is damaged");
+	r->count++;
+	if (s->entry.dead)
+		return begin_entry_or_sum(r);
+	s->file = memfd_create("qcu-session", MFD_CLOEXEC);
+	r->bytes = 0;
+	r->part = STATE_LENGTH;
+	return s->file >= 0 || refuse_moving(r->why, sizeof(r->why), "there is no memory for it");
+}
+
+static bool take_piece_length(struct state_reader *r, const void *length)
+{
+	const struct state_session *s = &r->session[r->count - 1];
+
+	memcpy(&r->left, length, sizeof(r->left));
+	if (r->left > STATE_PIECE || r->left > STATE_ARCHIVE_MAX - r->bytes ||
+	    (!r->left && r->bytes < STATE_ARCHIVE_MIN))
+		return refuse_moving(r->why, sizeof(r->why), "session %u is damaged",
+				     s->entry.queue);
+	r->bytes += r->left;
+	if (!r->left)
+		return begin_entry_or_sum(r);
+	r->part = STATE_BYTES;
+	return true;
+}
+
+static bool take_piece_bytes(struct state_reader *r, const uint8_t **at, size_t *len)
+{
+	size_t n = r->left < *len ? r->left : *len;
+	ssize_t written = write(r->session[r->count - 1].file, *at, n);
+
+	if (written <= 0)
+		return refuse_moving(r->why, sizeof(r->why), "there is no memory for it");
+	*at += written;
+	*len -= (size_t)written;
+	r->left -= (size_t)written;
+	if (!r->left)
+		r->part = STATE_LENGTH;
+	return true;
+}
+
+static bool take_state_sum(struct state_reader *r, const void *sum)
+{
+	r->part = STATE_END;
+	return !memcmp(sum, &r->sum, sizeof(r->sum)) ||
+	       refuse_moving(r->why, sizeof(r->why), "it is damaged");
+}
+
+static bool take_state_part(struct state_reader *r, const uint8_t **at, size_t *len)
+{
+	static const struct {
+		size_t size;
+		bool (*take)(struct state_reader *r, const void *part);
+	} parts[] = {
+		[STATE_HEAD] = {sizeof(struct state), take_state_head},
+		[STATE_ENTRY] = {sizeof(struct state_entry), take_state_entry},
+		[STATE_LENGTH] = {sizeof(uint64_t), take_piece_length},
+		[STATE_SUM] = {sizeof(uint64_t), take_state_sum},
+	};
+	const void *part;
+
+	if (r->part == STATE_BYTES)
+		return take_piece_bytes(r, at, len);
+	if (r->part == STATE_END)
+		return refuse_moving(r->why, sizeof(r->why), "it is damaged");
+	part = gather(r, at, len, parts[r->part].size);
+	return !part || parts[r->part].take(r, part);
+}
+
+void state_read(struct state_reader *r, const void *bytes, size_t len)
+{
+	const uint8_t *at = bytes;
+
+	while (len && !r->bad)
+		r->bad = !take_state_part(r, &at, &len);
+}
+
+bool state_is_whole(const struct state_reader *r, char *why, size_t size)
+{
+	if (r->bad)
+		return refuse_moving(why, size, "%s", r->why);
+	return r->part == STATE_END ||
+	       refuse_moving(why, size,
+			     r->part == STATE_HEAD ? "it is too short" : "it is cut off");
+}
+
+bool state_read_file(struct state_reader *r, int fd, char *why, size_t size)
+{
+	static uint8_t piece[STATE_PIECE];
+	ssize_t n;
+
+	while ((n = read(fd, piece, sizeof(piece))) > 0)
+		state_read(r, piece, (size_t)n);
+	return state_is_whole(r, why, size);
 }

@@ -4,64 +4,88 @@
  * Each refusal has a reason. In what is accepted, all is as a device would write it, and within the
  * limits.
  */
-#define _GNU_SOURCE /* memfd_create */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "qcu-device/moving/state.h"
 #include "tests/fuzz/fuzz.h"
 
 #define SESSIONS 16
 #define MOST	 1000
+#define PIECES	 3 /* of an archive that the mutator makes */
+#define LONGEST	 (sizeof(uint64_t) + PIECES * (sizeof(uint64_t) + STATE_ARCHIVE_MIN))
+
+static struct state_reader reader;
 
 /* What is wrong with an accepted state is an abort. */
-static void check_accepted(const uint8_t *data, size_t size)
+static void check_accepted(size_t size)
 {
-	struct state_entry s;
-	struct state head, want;
-	size_t at = sizeof(head);
+	struct state want;
+	size_t bytes = sizeof(want) + sizeof(uint64_t);
 	uint64_t memory = 0;
 	unsigned int last = 0, i;
+	struct stat st;
 
-	memcpy(&head, data, sizeof(head));
-	state_make(&want, SESSIONS, head.open ? 1 : head.gpus, head.open);
-	if (memcmp(&head, &want, sizeof(head)) != 0)
+	state_make(&want, SESSIONS, reader.head.open ? 1 : reader.head.gpus, reader.head.open);
+	if (memcmp(&reader.head, &want, sizeof(want)) != 0 || reader.count != want.open)
 		abort();
-	for (i = 0; i < head.open; i++) {
-		memcpy(&s, data + at, sizeof(s));
-		at += sizeof(s) + s.bytes;
-		memory += s.memory[0];
-		if (at > size || s.queue <= last || s.queue > SESSIONS || s.name[15] ||
+	for (i = 0; i < reader.count; i++) {
+		const struct state_session *s = &reader.session[i];
+
+		bytes += sizeof(s->entry);
+		memory += s->entry.memory[0];
+		if (s->entry.queue <= last || s->entry.queue > SESSIONS || s->entry.name[15] ||
 		    memory > MOST)
 			abort();
-		last = s.queue;
+		last = s->entry.queue;
+		if (s->entry.dead)
+			continue;
+		if (fstat(s->file, &st) || (uint64_t)st.st_size < STATE_ARCHIVE_MIN)
+			abort();
+		bytes += (size_t)st.st_size + sizeof(uint64_t);
 	}
-	if (at + sizeof(uint64_t) != size)
+	if (bytes > size)
 		abort();
 }
 
 FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct state_check c = {
+	const struct state_check c = {
 		.sessions = SESSIONS, .gpus = 1, .session_memory = MOST, .vm_memory = MOST};
-	int fd = memfd_create("state", MFD_CLOEXEC);
+	size_t at, part = size ? data[size - 1] + 1u : 1;
 	char why[64] = ""; /* shorter than some reasons */
 	bool fits;
 
-	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
-		abort();
-	fits = state_file_fits(fd, size, &c, why, sizeof(why));
-	close(fd);
+	state_begin(&reader, &c);
+	for (at = 0; at < size; at += part)
+		state_read(&reader, data + at, size - at < part ? size - at : part);
+	fits = state_is_whole(&reader, why, sizeof(why));
 	if (fits == (*why != '\0') || strnlen(why, sizeof(why)) == sizeof(why))
 		abort();
 	if (fits)
-		check_accepted(data, size);
+		check_accepted(size);
+	state_end(&reader);
 	return 0;
 }
 
-/* All of the mutator's archives are shorter than a piece. */
+/* Goes on with the sum. Returns how many bytes of an archive there are, with its lengths. */
+static size_t sum_archive(const uint8_t *data, size_t len, uint64_t *sum)
+{
+	size_t at = 0;
+	uint64_t piece;
+
+	while (at + sizeof(piece) <= len) {
+		memcpy(&piece, data + at, sizeof(piece));
+		*sum = state_sum(*sum, &piece, sizeof(piece));
+		at += sizeof(piece);
+		if (!piece || piece > len - at)
+			break;
+		at += piece;
+	}
+	return at;
+}
+
 static void sum_up(uint8_t *data, size_t len)
 {
 	struct state_entry s;
@@ -72,13 +96,22 @@ static void sum_up(uint8_t *data, size_t len)
 		memcpy(&s, data + at, sizeof(s));
 		sum = state_sum(sum, data + at, sizeof(s));
 		at += sizeof(s);
-		if (s.bytes > len - at)
-			break;
-		if (s.bytes)
-			sum = state_sum(sum, data + at, s.bytes);
-		at += s.bytes;
+		if (!s.dead)
+			at += sum_archive(data + at, len - at, &sum);
 	}
 	memcpy(data + len, &sum, sizeof(sum));
+}
+
+/* Returns its bytes. */
+static size_t add_archive(uint8_t *data, unsigned int pieces)
+{
+	uint64_t length = STATE_ARCHIVE_MIN;
+	size_t at = 0;
+
+	for (; pieces; pieces--, at += sizeof(length) + length)
+		memcpy(data + at, &length, sizeof(length));
+	memset(data + at, 0, sizeof(length));
+	return at + sizeof(length);
 }
 
 /* A good state with one number changed. Else nearly all inputs end at the first comparison. */
@@ -90,7 +123,7 @@ FUZZ_ENTRY size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max
 	uint32_t at;
 
 	if (!fuzz_random(&random, 4) ||
-	    max < sizeof(struct state) + open * (sizeof(struct state_entry) + STATE_ARCHIVE_MIN) +
+	    max < sizeof(struct state) + open * (sizeof(struct state_entry) + LONGEST) +
 			    sizeof(uint64_t))
 		return LLVMFuzzerMutate(data, size, max);
 	state_make((struct state *)data, SESSIONS, 1, open);
@@ -100,10 +133,11 @@ FUZZ_ENTRY size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max
 			.queue = 3 * i + 1, .pid = i, .name = "x", .waits = STATE_NONE};
 
 		s.dead = fuzz_random(&random, 2);
-		s.bytes = s.dead ? 0 : STATE_ARCHIVE_MIN;
 		s.memory[0] = fuzz_random(&random, MOST);
 		memcpy(data + len, &s, sizeof(s));
-		len += sizeof(s) + s.bytes;
+		len += sizeof(s);
+		if (!s.dead)
+			len += add_archive(data + len, 1 + fuzz_random(&random, PIECES));
 	}
 	at = fuzz_random(&random, (uint32_t)len / 4) * 4;
 	if (fuzz_random(&random, 8))

@@ -6,7 +6,7 @@
 #	moved.sh [OUT [CASE...]]	PYTHON names the interpreter, GPU the backend (cuda), LIMIT seconds for one step (300)
 #
 #	programs	programs that hold memory and compute are moved five times
-#	memory		a program that sleeps and has 1, 8 and GIB (40) GiB on the GPU is moved
+#	memory		a program that sleeps and has 1, 8 and 40 GiB on the GPU, at most GIB is moved
 #	full		another process has all memory of the GPU: what a VM begins ends with an error, and it cannot be moved, but goes on
 #	training	PyTorch's training of 100 steps is moved five times: the bits of its losses beside native's
 #	clones		a language model in PyTorch is loaded and has spoken; its VM is saved, and started ten times from there:

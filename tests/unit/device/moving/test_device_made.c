@@ -152,8 +152,8 @@ static int sync_in(unsigned int session)
 static void rewrite(bool damage, bool anew)
 {
 	struct state_entry e;
-	size_t at = sizeof(struct state), len;
-	uint64_t sum = state_sum(0, saved, at);
+	size_t at = sizeof(struct state);
+	uint64_t sum = state_sum(0, saved, at), len;
 
 	do {
 		memcpy(&e, saved + at, sizeof(e));
@@ -163,11 +163,12 @@ static void rewrite(bool damage, bool anew)
 		sum = state_sum(sum, saved + at, sizeof(e));
 		at += sizeof(e);
 		if (damage && e.queue == SECOND)
-			saved[at] ^= 1;
-		for (; e.bytes; e.bytes -= len, at += len) {
-			len = e.bytes < STATE_PIECE ? e.bytes : STATE_PIECE;
-			sum = state_sum(sum, saved + at, len);
-		}
+			saved[at + sizeof(len)] ^= 1;
+		do {
+			memcpy(&len, saved + at, sizeof(len));
+			sum = state_sum(sum, &len, sizeof(len));
+			at += sizeof(len) + len;
+		} while (len);
 	} while (e.queue != SECOND);
 	assert_int_equal(at + sizeof(sum), saved_bytes);
 	memcpy(saved + at, &sum, sizeof(sum));
