@@ -7,13 +7,16 @@ usage: moved.py FOLDER QEMU QCU_DEVICE VMLINUX INITRD KLOG SLOW CASE...
 
 FILES is a folder with an archive, files, that becomes the root of PyTorch's programs in the guest.
 """
+import collections
 import contextlib
 import glob
 import os
+import random
 import re
 import statistics
 import subprocess
 import sys
+import threading
 import time
 
 cases = sys.argv[8:]
@@ -22,12 +25,13 @@ import moving
 from moving import VM, Failed, IN_THE_MIDDLE, expect, folder, until
 
 MOVES, CLONES = 5, 10
+ARGUMENTS = {"first_call": "0", "illegal_access": "0"}
 moving.LIMIT = int(os.environ["LIMIT"])
 gpu = os.environ.get("GPU", "cuda")
 room = "64G" if "memory" in cases else "16G" if gpu == "cuda" else "128M"
 moving.GPU = ("--gpu", gpu, "--swap", room, "--vram", room)
 FILLER = os.environ.get("FILLER") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "fill_gpu.py")
-moving.MEMORY = "6G" if set(cases) - {"programs", "memory", "full"} else "512M"
+moving.MEMORY = "6G" if set(cases) - {"programs", "every", "memory", "full"} else "512M"
 files, steps, out = os.environ["FILES"], os.environ["STEPS"], os.environ["OUT"]
 FILES = ("-fsdev", f"local,id=files,path={files},security_model=none,readonly=on",
          "-device", "virtio-9p-pci,fsdev=files,mount_tag=files")
@@ -125,6 +129,110 @@ def programs():
         vm = move(vm, f"work{n}")
     vm.does("worked")
     vm.end()
+
+
+def same(text):
+    """Without addresses, numbers, and how wide they are."""
+    text = re.sub(r"0x[0-9a-f]+", "P", text.replace("\r", ""))
+    return re.sub(r" +", " ", re.sub(r"\d+(\.\d+)?(e[-+]\d+)?", "N", text))
+
+
+def ends_as_natively(vm, name):
+    """The program has ended. Returns how it differs."""
+    code = vm.code()
+    vm.does("cat /tmp/o >/dev/ttyS0")
+    said = re.sub(r"^.*?\n", "", vm.before.decode("ascii", "replace"), count=1)
+    with open(f"{out}/natively/{name}", encoding="ascii", errors="replace") as f:
+        was, want = f.read().split("\n", 1)
+    if int(was) != code:
+        return f"ended with {code}, not {was}: {said[-300:]}"
+    return "" if same(said) == same(want) else f"differs: {said[-300:]}"
+
+
+class Every:
+    """Runs programs in a VM, each without a move and then with one in the middle."""
+
+    def __init__(self, number, names, results, end):
+        self.number, self.names, self.results, self.end = number, names, results, end
+        self.moves, self.vm = 0, None
+
+    def start(self, name):
+        self.vm.start(f"{name} {ARGUMENTS.get(name, '')} >/tmp/o 2>/tmp/e </dev/null")
+
+    def moves_it(self):
+        """Returns what was in the way of the move; empty: it was moved, or has ended before."""
+        self.moves += 1
+        target = note(VM(f"every{self.number}.{self.moves}", *FILES, incoming=True))
+        target.listen()
+        self.vm.capabilities()
+        self.vm.fast()
+        answer = self.vm.try_qmp("migrate", uri=f"unix:{folder}/{target.name}.incoming")
+        if "error" in answer or self.vm.becomes("completed", "failed")["status"] != "completed":
+            said = f"{answer}\n".replace("'}", "\n") + self.vm.said() + target.device_said()
+            until("it runs", self.vm.runs)
+            target.end()
+            return (re.findall(r"cannot be (?:saved|restored): (.*)", said) or [said[-300:]])[-1]
+        until("the target runs", target.runs)
+        self.vm.look()
+        target.console = self.vm.console + target.console
+        self.vm.end()
+        self.vm = target
+        return ""
+
+    def run(self, name):
+        began = time.monotonic()
+        self.start(name)
+        wrong = ends_as_natively(self.vm, name)
+        if wrong:
+            return f"without a move: {wrong}"
+        took, why = time.monotonic() - began, ""
+        for n in range(6):
+            self.start(name)
+            time.sleep(took * random.random() * (0.9 if n < 3 else 0.3))
+            why = self.moves_it()
+            self.vm.look()
+            in_time = not re.search(rb"done: \d+", self.vm.console)
+            wrong = ends_as_natively(self.vm, name)
+            if wrong:
+                return f"moved: {wrong}"
+            if in_time and not why:
+                return "as natively"
+            if why and not any(reason in why for reason in IN_THE_MIDDLE):
+                return f"as natively, not moved: {why}"
+        return f"as natively, {'not moved: ' + why if why else 'ended before each move'}"
+
+    def run_all(self):
+        while self.names and time.monotonic() < self.end:
+            name = self.names.pop()
+            try:
+                self.vm = self.vm or boot(f"every{self.number}.{self.moves}")
+                self.results[name] = self.run(name)
+            except Failed as e:
+                self.results[name] = f"FAILED {e}"
+                self.moves += 1
+                if self.vm:
+                    self.vm.end()
+                self.vm = None
+            if self.results[name] != "as natively":
+                say(f"{name}: {self.results[name]}")
+        if self.vm:
+            self.vm.end()
+
+
+def every():
+    """All programs, in as many VMs as the machine has room for."""
+    names, results = os.listdir(f"{out}/natively"), {}
+    end = time.monotonic() + int(os.environ.get("EVERY", "3600"))
+    random.shuffle(names)
+    threads = [threading.Thread(target=Every(n, names, results, end).run_all) for n in range(max(2, os.cpu_count() or 1) // 2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for how, n in collections.Counter(re.sub(" (without a move|moved):.*", r" \1", how) for how in results.values()).most_common():
+        say(f"{n:5} {how}")
+    say(f"{len(names):5} no time left")
+    expect("programs were lost", not any(how.startswith(("FAILED", "moved:")) for how in results.values()))
 
 
 def memory():
@@ -277,7 +385,7 @@ try:
     for name in cases:
         say(f"== {name}")
         try:
-            {f.__name__: f for f in (programs, memory, full, training, clones, graphs)}[name]()
+            {f.__name__: f for f in (programs, every, memory, full, training, clones, graphs)}[name]()
         except Failed as e:
             failed = 1
             say(f"FAILED {e}")

@@ -6,6 +6,8 @@
 #	moved.sh [OUT [CASE...]]	PYTHON names the interpreter, GPU the backend (cuda), LIMIT seconds for one step (300)
 #
 #	programs	programs that hold memory and compute are moved five times
+#	every		every program of the tests runs in a VM, and once more while the VM is moved; ONLY is a
+#			pattern of names, EVERY how many seconds for all (3600)
 #	memory		a program that sleeps and has 1, 8 and 40 GiB on the GPU, at most GIB is moved
 #	full		another process has all memory of the GPU: what a VM begins ends with an error, and it cannot be moved, but goes on
 #	training	PyTorch's training of 100 steps is moved five times: the bits of its losses beside native's
@@ -24,7 +26,7 @@ root=$here/../../..
 root=$(cd "$root" && pwd)
 out=$(cd "${1:-.}" && pwd) || exit 2
 [ $# -eq 0 ] || shift
-cases=${*:-programs memory full training clones graphs}
+cases=${*:-programs every memory full training clones graphs}
 python=$("${PYTHON:-python3}" -c 'import sys; print(sys.executable)') || exit 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -84,6 +86,32 @@ run_natively() {
 	done
 }
 
+# every_program: the names, without those that share memory with other processes, use several GPUs or take all memory.
+every_program() {
+	local f
+	for f in "$root"/build/tests/guest/*; do
+		[ ! -x "$f" ] || [[ ! ${f##*/} =~ ${ONLY:-.} ]] || basename "$f"
+	done | grep -v -x 'nccl_.*\|ipc_.*\|sleeper\|crash\|out_of_memory\|bandwidth\|graph_memory_full\|shared_pool\|fork_child\|driver_ipc\|driver_virtual_share\|driver_fork'
+}
+
+# Each into a file: its exit code, and what it prints.
+run_every_natively() {
+	local name
+	mkdir -p "$out/natively"
+	for name in $(every_program); do
+		{
+			local args=() code=0
+			[[ $name != first_call && $name != illegal_access ]] || args=(0)
+			LD_LIBRARY_PATH=$libraries timeout 60 "$root/build/tests/guest/$name" "${args[@]}" >"$work/$name.native" 2>/dev/null </dev/null || code=$?
+			{ echo "$code" && cat "$work/$name.native"; } >"$out/natively/$name"
+		} &
+		while [ "$(jobs -rp | wc -l)" -ge 8 ]; do
+			sleep 0.05
+		done
+	done
+	wait
+}
+
 make_initrd() {
 	# shellcheck disable=SC2034 # again_and_again_initrd uses them
 	local tmp=$work B=$root/build
@@ -92,20 +120,27 @@ make_initrd() {
 	cp "$machine/obey" "$work/stage/qcu/"
 	# shellcheck source=tests/vm/again.sh
 	. "$machine/../again.sh"
-	again_and_again_initrd "$guest" "$work/initrd" "$B"/tests/guest/{sleeper,vector_add,long_work}
+	# shellcheck disable=SC2046
+	LD_LIBRARY_PATH=$B/qcu-library again_and_again_initrd "$guest" "$work/initrd" "$B"/tests/guest/{sleeper,vector_add,long_work} \
+		$([[ ! $cases =~ every ]] || every_program | grep -v -x 'vector_add\|long_work' | sed "s:^:$B/tests/guest/:")
 }
 
 PATH=$PATH:$root/bin
 guest=$("$root/scripts/build-guest" | tail -n 1)
 qemu=$("$root/scripts/build-qemu" | tail -n 1)/bin/qemu-system-x86_64
+# NVIDIA's libraries, for programs that run natively and for mirrors.
+wheels=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/nvidia
+libraries=$wheels/cudnn/lib:$wheels/cu13/lib:${CUDA_HOME:-/usr/local/cuda}/lib64
+[ "${GPU:-cuda}" = cuda ] || libraries=$root/build/loopback
 {
 	make_initrd
+	[[ ! $cases =~ every ]] || run_every_natively
 	if [[ $cases =~ training|clones|graphs ]]; then
 		run_natively
 		take_files
 	fi
 	LIMIT=${LIMIT:-300} PYTHON=$python STEPS=$work/share/moved_steps.py FILES=$work/archive ROWS=$out/moved.csv OUT=$out \
-		PYTHONPATH=$machine python3 "$here/moved.py" "$work/vms" "$qemu" "$root/build/qcu-device/qcu-device" "$guest/vmlinux" \
+		PYTHONPATH=$machine LD_LIBRARY_PATH=$libraries python3 "$here/moved.py" "$work/vms" "$qemu" "$root/build/qcu-device/qcu-device" "$guest/vmlinux" \
 		"$work/initrd" "$out/moved.klog" 10 $cases
 	echo "exit code $?"
 } 2>&1 | tee "$out/moved.out"
