@@ -264,7 +264,8 @@ static void answer_state(VhostUserMsg *vmsg, int *do_reply, uint64_t answer)
 	*do_reply = 1;
 }
 
-/* Larger than it is by itself, if that may be: then the two sides wait for each other less often. */
+/* Larger than it is by itself, if that may be: then the two sides wait for each other less often.
+ */
 static void enlarge_pipe(int fd)
 {
 	(void)fcntl(fd, F_SETPIPE_SZ, STATE_PIECE);

@@ -78,6 +78,8 @@ static int compile(struct be *be, const struct be_module *m)
 	CUmodule module;
 	int ret = cu_driver_function(be, "cuLibraryGetModule", &get);
 
+	/* Its variables get their memory now. */
+	cu_rooms_prefer(be);
 	return ret ? ret : (int)get(&module, (CUlibrary)m->lib);
 }
 
