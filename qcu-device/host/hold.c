@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "qcu-device/base/complain.h"
+#include "qcu-device/base/spin.h"
 #include "qcu-device/host/vhost.h"
 #include "qcu-device/moving/refuse.h"
 
@@ -158,36 +159,46 @@ static bool write_summed(struct state_out *to, const void *from, size_t len)
 	return write_bytes(to, from, len);
 }
 
+/* An archive that comes from a file, or from a mirror through a pipe. */
+struct archive_in {
+	int fd;
+	uint64_t bytes;
+	uint64_t waited; /* for the mirror, in nanoseconds: it may not keep the VM for ever */
+};
+
 /* Fills a piece, if so much comes. Returns its length, which is 0 at the end or after an error. */
-static uint64_t read_piece(int fd, uint8_t piece[STATE_PIECE])
+static uint64_t read_piece(struct archive_in *from, uint8_t piece[STATE_PIECE])
 {
-	uint64_t len = 0;
+	uint64_t len = 0, since;
+	bool goes_on = true;
 	ssize_t n;
 
-	while (len < STATE_PIECE) {
-		n = read(fd, piece + len, STATE_PIECE - len);
-		if (n > 0)
+	while (len < STATE_PIECE && goes_on) {
+		n = read(from->fd, piece + len, STATE_PIECE - len);
+		if (n > 0) {
 			len += (uint64_t)n;
-		else if (!is_worth_waiting(fd, POLLIN, n, TRANSFER_MS))
-			break;
+			continue;
+		}
+		since = spin_clock();
+		goes_on = is_worth_waiting(from->fd, POLLIN, n, TRANSFER_MS);
+		from->waited += spin_clock() - since;
+		goes_on &= from->waited < TRANSFER_MS * 1000000ull;
 	}
+	from->bytes += len;
 	return len;
 }
 
-/* Copies an archive from where the file stands, or as it comes through a pipe. */
-static bool carry_archive(int from, struct state_out *to)
+static bool carry_archive(struct archive_in *from, struct state_out *to)
 {
 	static uint8_t piece[STATE_PIECE];
-	uint64_t len, bytes = 0;
+	uint64_t len;
 
 	do {
 		len = read_piece(from, piece);
-		bytes += len;
 		if (!write_summed(to, &len, sizeof(len)) || !write_bytes(to, piece, len))
 			return false;
-	} while (len && bytes <= STATE_ARCHIVE_MAX);
-	return (bytes >= STATE_ARCHIVE_MIN && !len) ||
-	       refuse_moving(to->why, to->size, "an archive has an impossible size");
+	} while (len && from->bytes <= STATE_ARCHIVE_MAX);
+	return true;
 }
 
 /* Which command waits for a host function? Nothing else may be unfinished. */
@@ -212,15 +223,22 @@ static bool save_archive(struct device *d, unsigned int queue, const int ends[2]
 {
 	const struct session *s = &d->session[queue];
 	struct mirror_answer a = {.why = "its mirror does not respond"};
-	bool asked = ask_mirror(d, queue, MIRROR_SAVE, ANSWER_MS, true, ends[1]), carried;
+	struct archive_in from = {.fd = ends[0]};
+	bool asked = ask_mirror(d, queue, MIRROR_SAVE, ANSWER_MS, true, ends[1]);
+	bool carried = true, saved;
 
 	close(ends[1]);
-	carried = asked && carry_archive(ends[0], to);
-	/* If it cannot be carried, the mirror's next write fails. */
+	if (asked)
+		carried = carry_archive(&from, to);
+	/* If it is not carried to its end, the mirror's next write fails. */
 	close(ends[0]);
-	if (!asked || !hear_answer(d, queue, TRANSFER_MS, &a))
-		carried = carried && refuse_session(s, a.why, to->why, to->size);
-	return carried;
+	saved = asked && hear_answer(d, queue, TRANSFER_MS, &a);
+	if (!carried)
+		return false;
+	if (!saved)
+		return refuse_session(s, a.why, to->why, to->size);
+	return (from.bytes >= STATE_ARCHIVE_MIN && from.bytes <= STATE_ARCHIVE_MAX) ||
+	       refuse_session(s, "its archive has an impossible size", to->why, to->size);
 }
 
 static bool save_live(struct device *d, unsigned int queue, struct state_entry *entry,
@@ -309,8 +327,8 @@ bool sessions_save_again(const struct state_reader *state, int fd, char *why, si
 		const struct state_session *s = &state->session[i];
 
 		ok = write_summed(&to, &s->entry, sizeof(s->entry)) &&
-		     (s->entry.dead ||
-		      (!lseek(s->file, 0, SEEK_SET) && carry_archive(s->file, &to)));
+		     (s->entry.dead || (!lseek(s->file, 0, SEEK_SET) &&
+					carry_archive(&(struct archive_in){.fd = s->file}, &to)));
 	}
 	sum = to.sum;
 	return ok && write_bytes(&to, &sum, sizeof(sum));

@@ -108,12 +108,13 @@ static bool mark_written(struct device *d)
 {
 	uint8_t *log = d->vu.log_table;
 	const uint64_t bytes = d->vu.log_size;
-	bool known;
+	bool known, all;
 
 	if (!has_log(d))
 		return false;
 	known = dirty_mark_named(log, bytes, d->shared.named, d->opt->sessions + 1);
-	return mark_rings(d) && dirty_mark_from(log, bytes, &d->mem, known ? NAMED_END : 0);
+	all = dirty_mark_from(log, bytes, &d->mem, known ? NAMED_END : 0);
+	return mark_rings(d) && all;
 }
 
 /* If there has been no session since QEMU began to copy the memory, nothing has been written. */

@@ -174,6 +174,71 @@ static void rewrite(bool damage, bool anew)
 	memcpy(saved + at, &sum, sizeof(sum));
 }
 
+static void fill_memory(unsigned int session, uint64_t bytes)
+{
+	struct qCUcmd c = {.op = QCU_OP_MALLOC, .tid = 1, .malloc = {.size = bytes}};
+	struct qCUcmd set = {.op = QCU_OP_MEMSET, .tid = 1};
+
+	assert_int_equal(fe_ask(&fe, session, &c, 0, 0), 0);
+	set.memset.dst = c.malloc.ptr;
+	set.memset.value = 7;
+	set.memset.elem = 1;
+	set.memset.width = bytes;
+	set.memset.height = 1;
+	assert_int_equal(fe_ask(&fe, session, &set, 0, 0), 0);
+	assert_int_equal(sync_in(session), 0);
+}
+
+/* QEMU goes on in the middle of the state, while a mirror writes. Its program notices nothing. */
+static void nobody_reads(void **state)
+{
+	uint8_t some[1000];
+	unsigned int q, i;
+	size_t got;
+	int fds[2];
+	ssize_t n;
+
+	(void)state;
+	fill_memory(SECOND, 16 << 20);
+	for (i = 0; i < 3; i++) {
+		assert_string_equal(fe_reason(&fe), "");
+		for (q = 0; q < FE_QUEUES; q++)
+			stopped_at[q] = fe_queue_stop(&fe, q);
+		assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+		assert_int_equal(transfer(SAVE, fds[1]), NO_FILE);
+		for (got = 0; got < 4096; got += (size_t)n) {
+			n = read(fds[0], some, sizeof(some));
+			assert_true(n > 0);
+		}
+		close(fds[0]);
+		assert_int_not_equal(fe_get(&fe, FE_CHECK_DEVICE_STATE), 0);
+		go_on();
+		assert_int_equal(sync_in(FIRST), 0);
+		assert_int_equal(sync_in(SECOND), 0);
+	}
+}
+
+/* A mirror that has ended is found when its session is to be saved. */
+static void mirror_ends(void **state)
+{
+	unsigned int q;
+	int fds[2];
+
+	(void)state;
+	assert_string_equal(fe_reason(&fe), "");
+	for (q = 0; q < FE_QUEUES; q++)
+		stopped_at[q] = fe_queue_stop(&fe, q);
+	assert_int_equal(kill(fe_mirror(&fe, SECOND), SIGSTOP), 0);
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	assert_int_equal(transfer(SAVE, fds[1]), NO_FILE);
+	assert_int_equal(kill(fe_mirror(&fe, SECOND), SIGKILL), 0);
+	assert_int_not_equal(fe_get(&fe, FE_CHECK_DEVICE_STATE), 0);
+	close(fds[0]);
+	go_on();
+	assert_int_equal(sync_in(FIRST), 0);
+	assert_int_equal(sync_in(SECOND), FE_GONE);
+}
+
 /* A device that runs has sessions of its own. */
 static void while_it_runs(void **state)
 {
@@ -319,6 +384,8 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, start, stop)
 	const struct CMUnitTest tests[] = {
+		T(nobody_reads),
+		T(mirror_ends),
 		T(while_it_runs),
 		T(not_made),
 		cmocka_unit_test_setup_teardown(lost, start_and_lose, stop),
