@@ -229,7 +229,7 @@ def every():
         thread.start()
     for thread in threads:
         thread.join()
-    for how, n in collections.Counter(re.sub(" (without a move|moved):.*", r" \1", how) for how in results.values()).most_common():
+    for how, n in collections.Counter(re.sub("(without a move|moved):.*", r"\1", how, flags=re.S) for how in results.values()).most_common():
         say(f"{n:5} {how}")
     say(f"{len(names):5} no time left")
     expect("programs were lost", not any(how.startswith(("FAILED", "moved:")) for how in results.values()))

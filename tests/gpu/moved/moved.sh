@@ -8,7 +8,7 @@
 #	programs	programs that hold memory and compute are moved five times
 #	every		every program of the tests runs in a VM, and once more while the VM is moved; ONLY is a
 #			pattern of names, EVERY how many seconds for all (3600)
-#	memory		a program that sleeps and has 1, 8 and 40 GiB on the GPU, at most GIB is moved
+#	memory		a program that sleeps is moved, with 1, 8 and 40 GiB on the GPU, as far as GIB (40) allows
 #	full		another process has all memory of the GPU: what a VM begins ends with an error, and it cannot be moved, but goes on
 #	training	PyTorch's training of 100 steps is moved five times: the bits of its losses beside native's
 #	clones		a language model in PyTorch is loaded and has spoken; its VM is saved, and started ten times from there:
