@@ -6,7 +6,7 @@
 MIRROR_SRCS := $(addprefix qcu-device/base/,busy.c carriers.c complain.c libraries.c limits.c sensors.c spin.c usage.c write_file.c)
 MIRROR_SRCS += qcu-device/turns/keeper.c
 MIRROR_SRCS += $(addprefix qcu-device/backend/,image.c image_elf.c image_names.c image_ptx.c complete.c)
-MIRROR_SRCS += $(addprefix qcu-device/memory/,guestmem.c held.c named.c registered.c shares.c staging.c store.c store_file.c window.c)
+MIRROR_SRCS += $(addprefix qcu-device/memory/,ahead.c guestmem.c held.c named.c registered.c shares.c staging.c store.c store_file.c window.c)
 MIRROR_SRCS += $(addprefix qcu-device/lanes/,handles.c kept.c lanes.c order.c)
 MIRROR_SRCS += $(addprefix qcu-device/commands/,arrays.c call.c charges.c copy.c devices.c hostcalls.c ipc.c \
 	kerneltime.c managed.c memory.c memset.c modules.c output.c pools.c rects.c results.c stream_ref.c streams.c textures.c tokens.c \
@@ -14,7 +14,7 @@ MIRROR_SRCS += $(addprefix qcu-device/commands/,arrays.c call.c charges.c copy.c
 MIRROR_SRCS += $(addprefix qcu-device/commands/graph/,conds.c graph_read.c graphs.c)
 MIRROR_SRCS += $(addprefix qcu-device/commands/driver/,greens.c links.c tensors.c values.c virtual.c)
 MIRROR_SRCS += $(addprefix qcu-device/commands/swap/,ask.c leave.c swap.c)
-MIRROR_SRCS += $(addprefix qcu-device/mirror/,dispatch.c keep_calls.c keeping.c made.c mirror.c restore.c save.c save_graph.c save_virtual.c archive.c module_names.c)
+MIRROR_SRCS += $(addprefix qcu-device/mirror/,dispatch.c going.c keep_calls.c keeping.c made.c mirror.c restore.c save.c save_graph.c save_memory.c save_virtual.c archive.c module_names.c sums.c)
 # The stubs of libraries. Those made by scripts/shims/generate have no file in the tree: qcu-library/shims/shims.mk.
 LIBS_SRCS := $(addprefix qcu-device/libs/,call.c cublas.c cublaslt.c cublaslt_algos.c cufft.c curand.c cusolver.c cusolver_factors.c cusparse.c descriptor.c guard.c load.c object.c scratch.c \
 	take.c) \

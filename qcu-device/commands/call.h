@@ -25,13 +25,14 @@
 
 /*
  * Who may be in the backend: the lanes, the watching thread, the thread that times kernels, the one
- * that waits for them, and those of turn.c.
+ * that waits for them, those of turn.c, and who has memory go ahead.
  */
-#define MIR_USERS	     (LANES_SLOTS + 4)
+#define MIR_USERS	     (LANES_SLOTS + 5)
 #define MIR_USER_WATCHING    LANES_SLOTS
 #define MIR_USER_TIMING	     (LANES_SLOTS + 1)
 #define MIR_USER_WAITING     (LANES_SLOTS + 2)
 #define MIR_USER_TURNS	     (LANES_SLOTS + 3)
+#define MIR_USER_GOING	     (LANES_SLOTS + 4)
 #define MIR_DEVICES_MAX	     64u
 #define MIR_NAME_MAX	     4096u	  /* bytes of the name of a kernel or a variable */
 #define MIR_IMAGE_MAX	     (1ull << 30) /* bytes of a fat binary */
@@ -164,6 +165,7 @@ struct mirror {
 	_Atomic(struct lib_loaded *) loaded; /* libraries that have been used (libs/load.c) */
 	struct kept kept;		     /* what it would take to make the session again */
 	const struct mir_restore *restore;   /* NULL: the guest sends the commands */
+	struct going *going;		     /* NULL: no memory has gone ahead (going_impl.h) */
 	/* Makes the call of a graph's node (struct graph_call) in the backend's own stream. */
 	int (*graph_call)(void *call, void *stream);
 };

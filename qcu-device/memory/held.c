@@ -65,7 +65,8 @@ static void count_slot(struct held *h, unsigned int slot)
 		;
 }
 
-bool held_take(struct held *h, unsigned int slot, uint64_t addr, uint64_t len)
+/* Returns whether nothing is being freed. */
+static bool hold_range(struct held *h, unsigned int slot, uint64_t addr, uint64_t len)
 {
 	struct held_slot *s = &h->slot[slot];
 	uint32_t n = atomic_load_explicit(&s->count, memory_order_relaxed);
@@ -81,7 +82,20 @@ bool held_take(struct held *h, unsigned int slot, uint64_t addr, uint64_t len)
 	/* Pairs with held_leave(): one of the two sees what the other has stored. */
 	if (n <= HELD_RANGES)
 		atomic_store(&s->count, n + 1);
-	return !atomic_load(&h->leavings) || wait_for_leavings(h, addr, last);
+	return !atomic_load(&h->leavings);
+}
+
+bool held_take(struct held *h, unsigned int slot, uint64_t addr, uint64_t len)
+{
+	return hold_range(h, slot, addr, len) || wait_for_leavings(h, addr, addr + (len - 1));
+}
+
+bool held_try(struct held *h, unsigned int slot, uint64_t addr, uint64_t len)
+{
+	if (hold_range(h, slot, addr, len))
+		return true;
+	held_release(h, slot);
+	return false;
 }
 
 void held_release(struct held *h, unsigned int slot)

@@ -53,6 +53,8 @@ void held_fini(struct held *h);
  * it. False: the memory is being freed. len is not 0, and the range does not wrap.
  */
 bool held_take(struct held *h, unsigned int slot, uint64_t addr, uint64_t len);
+/* The same, but it waits for nothing. False also if other memory is being freed. */
+bool held_try(struct held *h, unsigned int slot, uint64_t addr, uint64_t len);
 /* The command in this slot, on this thread, has been carried out. */
 void held_release(struct held *h, unsigned int slot);
 

@@ -22,6 +22,7 @@ enum archive_what {
 	ARCHIVE_PRINTED,     /* text for the program's stdout */
 	ARCHIVE_ASSERTED,    /* text for its stderr */
 	ARCHIVE_PLACES,	     /* where memory will be wanted */
+	ARCHIVE_AHEAD,	     /* COPY_H2D; its data has gone ahead, and `age` is its sum */
 	ARCHIVE_END,
 };
 
@@ -38,7 +39,7 @@ struct archive_entry {
 	uint32_t what;
 	uint32_t wanted; /* how many struct be_wanted: where the memory is that the command makes */
 	uint64_t len;	 /* of the data: the message, the buffer, the segments, the text */
-	uint64_t age;	 /* ns */
+	uint64_t age;	 /* ns; or a sum */
 	struct qCUcmd cmd; /* as it was answered */
 	uint64_t sum;	   /* of all that came before, in the whole archive */
 };

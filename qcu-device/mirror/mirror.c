@@ -13,6 +13,7 @@
 #include "qcu-device/commands/swap/swap.h"
 #include "qcu-device/libs/libs.h"
 #include "qcu-device/mirror/dispatch.h"
+#include "qcu-device/mirror/going_impl.h"
 #include "qcu-device/mirror/mirror.h"
 
 static void release_handle(void *ctx, struct handle *h)
@@ -393,6 +394,7 @@ void mir_destroy(struct mirror *m)
 	mir_moves_end(m);
 	lanes_destroy(m->lanes);
 	mir_swap_join(m);
+	going_free(m);
 	mir_turns_fini(m);
 	carriers_fini(&m->carriers);
 	mir_watches_fini(m);

@@ -13,6 +13,7 @@
 #include "qcu-device/base/spin.h"
 #include "qcu-device/libs/libs.h"
 #include "qcu-device/mirror/dispatch.h"
+#include "qcu-device/mirror/going_impl.h"
 #include "qcu-device/mirror/keeping.h"
 #include "qcu-device/mirror/module_names.h"
 #include "qcu-device/mirror/save.h"
@@ -327,7 +328,23 @@ static bool ask_library(struct restoring *r, const struct archive_entry *e, void
 	return ok;
 }
 
-static bool restore_entry(struct restoring *r, const struct archive_entry *e, void *data,
+/* The data of the command has come ahead. Nothing of it is in the entry. */
+static bool restore_ahead(struct restoring *r, struct archive_entry *e)
+{
+	void *data;
+
+	if (e->cmd.op != QCU_OP_COPY_H2D || e->len || e->wanted)
+		return refuse_archive(r, "entry %" PRIu64 " is none of a saved session", r->number);
+	if (!settle_modules(r))
+		return false;
+	data = going_came(r->m, e->cmd.copy_h2d.dst, e->cmd.buf.len, e->age);
+	if (!data)
+		return refuse_archive(r, "memory of it has not come");
+	e->len = e->cmd.buf.len;
+	return carry_out(r, e, data, NULL);
+}
+
+static bool restore_entry(struct restoring *r, struct archive_entry *e, void *data,
 			  const struct be_wanted *wanted)
 {
 	switch (e->what) {
@@ -338,6 +355,8 @@ static bool restore_entry(struct restoring *r, const struct archive_entry *e, vo
 			return ask_library(r, e, data);
 		return carry_out(r, e, data, wanted) &&
 		       (e->cmd.op != QCU_OP_MODULE_LOAD || note_loaded(r, e, wanted));
+	case ARCHIVE_AHEAD:
+		return restore_ahead(r, e);
 	case ARCHIVE_PLACES:
 		return hold_places(r, e, wanted);
 	case ARCHIVE_RECORDED:
@@ -424,6 +443,7 @@ static bool restore_archive(struct mirror *m, int fd, bool unsummed, char *why, 
 	if (registered)
 		(void)ops->host_unregister(m->be, r.from.piece);
 	archive_pieces_end(r.from.piece, 1);
+	going_drop_came(m);
 	free(r.loaded);
 	if (ops->hold)
 		(void)ops->hold(m->be, NULL, 0);

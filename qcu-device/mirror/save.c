@@ -13,8 +13,10 @@
 #include "qcu-device/base/spin.h"
 #include "qcu-device/commands/swap/swap.h"
 #include "qcu-device/libs/libs.h"
+#include "qcu-device/mirror/going_impl.h"
 #include "qcu-device/mirror/keeping.h"
 #include "qcu-device/mirror/save.h"
+#include "qcu-device/mirror/save_memory.h"
 #include "qcu-device/mirror/module_names.h"
 #include "qcu-device/mirror/save_graph.h"
 #include "qcu-device/mirror/save_virtual.h"
@@ -634,19 +636,28 @@ static bool write_managed(struct saving *s)
 	return ok;
 }
 
+static bool write_ahead(void *arg, struct archive_entry *e)
+{
+	return write_entry(arg, e, NULL, NULL);
+}
+
+static bool write_piece_run(void *arg, const struct be_wanted *memory)
+{
+	return write_memory(arg, memory, false);
+}
+
+static bool write_allocations(struct saving *s)
+{
+	const struct save_memory out = {s, write_ahead, write_piece_run};
+
+	snprintf(s->why, s->size, "its memory cannot be read");
+	return save_memory(s->m, &out);
+}
+
 static bool write_contents(struct saving *s)
 {
-	const struct kept_object *o;
-	struct be_wanted p;
-	bool ok = write_of_handles(s, HANDLE_MODULE) && write_managed(s);
-
-	TAILQ_FOREACH(o, &s->m->kept.objects[KEPT_MEMORY], link)
-	{
-		p.addr = o->name.id;
-		if (ok && mir_allocation_at(s->m, p.addr, &p.size, &p.dev))
-			ok = write_memory(s, &p, false);
-	}
-	return ok && write_of_handles(s, HANDLE_EVENT);
+	return write_of_handles(s, HANDLE_MODULE) && write_managed(s) && write_allocations(s) &&
+	       write_of_handles(s, HANDLE_EVENT);
 }
 
 /* ---- virtual memory ---- */
@@ -808,5 +819,6 @@ bool mir_save(struct mirror *m, int fd, unsigned int wait_ms, char *why, size_t 
 	mir_bring_back(m, wait_ms);
 	ok = can_save(&s, wait_ms) && write_session(&s);
 	mir_swap_stay(m, false);
+	going_forget(m);
 	return ok;
 }

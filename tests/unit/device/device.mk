@@ -168,6 +168,6 @@ test_device_cudnn_real_LIBS := -ldl
 $(LIB_TESTS:%=$(B)/tests/unit/device/libs/%.o): override CFLAGS += -isystem $(dir $(CUDART_INC))
 
 # Sessions that are saved.
-SAVED_TESTS := test_device_saved test_device_saved_driver test_device_saved_libs test_device_saved_managed test_device_saved_virtual
+SAVED_TESTS := test_device_saved test_device_saved_ahead test_device_saved_driver test_device_saved_libs test_device_saved_managed test_device_saved_virtual
 UNIT_TESTS += $(SAVED_TESTS)
 $(foreach t,$(SAVED_TESTS),$(eval $(t)_OBJS := $(MIRROR_LIB) $(SOFT_LIB))$(eval $(t)_LIBS := $(SOFT_LIBS)))

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Device memory of a session that goes ahead (memory/ahead.h), piece by piece, while the session
+ * takes commands. What is copied may be written meanwhile: mir_save() sees by its sum that the
+ * piece is another one.
+ */
+#ifndef QCU_GOING_H
+#define QCU_GOING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "qcu-device/memory/ahead.h"
+#include "qcu-device/mirror/mirror.h"
+
+/*
+ * Begins with the first piece. buffer: a file of AHEAD_BYTES, to which pieces are copied. Another
+ * one that has begun ends. False: nothing goes ahead.
+ */
+bool mir_ahead_begin(struct mirror *m, int buffer);
+/*
+ * Copies the next piece into the buffer, and says where it lies; its sum is the caller's to make.
+ * *left: about how many bytes come after it. False: there is none.
+ */
+bool mir_ahead_next(struct mirror *m, struct ahead_piece *piece, uint64_t *left);
+void mir_ahead_end(struct mirror *m);
+
+/*
+ * The next mir_save() leaves out what has gone ahead and is still so: these pieces, each a struct
+ * ahead_piece in a file. Nothing in the file is trusted.
+ */
+void mir_ahead_sent(struct mirror *m, int sent);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What going.c has, for save.c and mirror.c. */
+#ifndef QCU_GOING_IMPL_H
+#define QCU_GOING_IMPL_H
+
+#include "qcu-device/commands/call.h"
+#include "qcu-device/memory/ahead.h"
+#include "qcu-device/mirror/sums.h"
+
+struct going {
+	/* What goes ahead, and how far it has gone. */
+	struct be_wanted *range;
+	size_t ranges, next;
+	uint64_t at;   /* in the next range */
+	uint64_t left; /* bytes */
+	uint8_t *buffer;
+	struct be_stream *stream[MIR_DEVICES_MAX];
+	struct sums *sums;
+	/* What has gone, by address, for mir_save(). */
+	struct ahead_piece *sent;
+	size_t sent_count;
+	/* What has come, for mir_restore(). */
+	struct ahead_file came;
+	uint64_t first, past; /* this part of the file is registered */
+};
+
+/*
+ * The session's memory by address, but for allocations of fewer bytes, for the caller to free.
+ * NULL: there is no memory.
+ */
+struct be_wanted *going_list(struct mirror *m, uint64_t least, size_t *count);
+/*
+ * For mir_save(): sums of memory of this device. NULL: there are none, or nothing has gone ahead.
+ * The first call takes long. Nothing runs on the GPU.
+ */
+const struct sums *going_sums(struct mirror *m, unsigned int device);
+/* Has this gone ahead? There are sums. */
+bool going_has(const struct going *g, uint64_t addr, uint64_t len, uint64_t sum);
+/* mir_save() has used it. */
+void going_forget(struct mirror *m);
+/*
+ * For mir_restore(): the bytes of what has come ahead. NULL: it has not. They stay until the next
+ * call.
+ */
+void *going_came(struct mirror *m, uint64_t addr, uint64_t len, uint64_t sum);
+/* mir_restore() has used it. */
+void going_drop_came(struct mirror *m);
+/* Before the backend is closed. */
+void going_free(struct mirror *m);
+
+#endif

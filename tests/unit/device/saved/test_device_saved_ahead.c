@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Sessions of which memory goes ahead: files and streams that are damaged first, then pieces that
+ * are written, freed and allocated anew while they go.
+ */
+#include "tests/unit/device/saved/test_device_saved.h"
+
+#include <stdlib.h>
+
+#include "qcu-device/memory/ahead.h"
+#include "qcu-device/mirror/going.h"
+#include "qcu-device/mirror/sums.h"
+
+#define MIB (1ull << 20)
+
+static uint64_t allocate(uint64_t size)
+{
+	struct qCUcmd c = CMD(MALLOC, malloc, .size = size);
+
+	assert_int_equal(ask_with(&c, NULL, NULL, 0), 0);
+	return c.malloc.ptr;
+}
+
+static void upload(uint64_t to, const void *from, uint64_t len)
+{
+	const struct qcu_seg seg = {(uintptr_t)from, len};
+	struct qCUcmd c = CMD(COPY_H2D, copy_h2d, .buf = {0, len}, .dst = to,
+			      .flags = QCU_COPY_SYNC);
+
+	c.flags = QCU_F_SEGS;
+	assert_int_equal(ask_with(&c, NULL, &seg, 1), 0);
+}
+
+static void download(void *to, uint64_t from, uint64_t len)
+{
+	const struct qcu_seg seg = {(uintptr_t)to, len};
+	struct qCUcmd c = CMD(COPY_D2H, copy_d2h, .buf = {0, len}, .src = from,
+			      .flags = QCU_COPY_SYNC);
+
+	c.flags = QCU_F_SEGS;
+	assert_int_equal(ask_with(&c, NULL, &seg, 1), 0);
+}
+
+static uint8_t *random_bytes(size_t len, unsigned int seed)
+{
+	uint8_t *p = malloc(len);
+	size_t i;
+
+	for (i = 0; i < len; i++) {
+		seed = seed * 1103515245u + 12345u;
+		p[i] = (uint8_t)(seed >> 16);
+	}
+	return p;
+}
+
+/* ---- sums ---- */
+
+static void check_sums(bool kernel, uint64_t at, const uint8_t *bytes, size_t len)
+{
+	struct sums *s = sums_new(mirror, 0, kernel);
+	struct piece_sum sum[3];
+	size_t piece, i;
+
+	assert_non_null(s);
+	upload(at, bytes, len);
+	assert_int_equal(sums_of(mirror, s, 0, at, len, sum), 0);
+	for (i = 0; i * AHEAD_BYTES < len; i++) {
+		piece = len - i * AHEAD_BYTES;
+		if (piece > AHEAD_BYTES)
+			piece = AHEAD_BYTES;
+		assert_true(sum[i].sum == ahead_sum(bytes + i * AHEAD_BYTES, piece));
+		assert_true(sum[i].any);
+	}
+	sums_free(mirror, s);
+}
+
+static void sums_of_a_kernel_are_ours(void **state)
+{
+	static const size_t lens[] = {1, 7, 8, 9, 255, 4096, 65537, 4 * MIB, 4 * MIB + 13};
+	uint8_t *bytes = random_bytes(5 * MIB, 7), *zeros = calloc(1, 65536);
+	struct piece_sum sum;
+	struct sums *s;
+	uint64_t at;
+	size_t i;
+
+	(void)state;
+	start_mirror();
+	at = allocate(5 * MIB);
+	for (i = 0; i < sizeof(lens) / sizeof(*lens); i++) {
+		check_sums(true, at, bytes + i, lens[i]);
+		check_sums(false, at, bytes + i, lens[i]);
+	}
+	/* What is zero has a sum, too, and is known as zero. */
+	upload(at, zeros, 65536);
+	s = sums_new(mirror, 0, true);
+	assert_int_equal(sums_of(mirror, s, 0, at, 65536, &sum), 0);
+	assert_true(!sum.any && sum.sum == ahead_sum(zeros, 65536) && sum.sum);
+	sums_free(mirror, s);
+	mir_destroy(mirror);
+	free(bytes);
+	free(zeros);
+}
+
+/* A word that changes, two that are exchanged, and one that moves give another sum. */
+static void a_change_has_another_sum(void **state)
+{
+	uint64_t w[4] = {1, 2, 3, 4}, before = ahead_sum(w, sizeof(w)), other[4] = {2, 1, 3, 4};
+	size_t i;
+
+	(void)state;
+	assert_true(ahead_sum(other, sizeof(other)) != before);
+	for (i = 0; i < 8 * sizeof(w); i++) {
+		memcpy(other, w, sizeof(w));
+		other[i / 64] ^= 1ull << i % 64;
+		assert_true(ahead_sum(other, sizeof(other)) != before);
+	}
+	assert_true(ahead_sum(w, sizeof(w) - 8) != before);
+}
+
+/* ---- streams and files ---- */
+
+static void put_piece(struct ahead_reader *r, struct ahead_piece p, const void *bytes, size_t step)
+{
+	uint8_t all[sizeof(p) + 300];
+	size_t at, len = sizeof(p) + p.len;
+
+	assert_true(p.len <= 300);
+	memcpy(all, &p, sizeof(p));
+	memcpy(all + sizeof(p), bytes, p.len);
+	for (at = 0; at < len; at += step)
+		ahead_read(r, all + at, len - at < step ? len - at : step);
+}
+
+static void streams_that_are_damaged(void **state)
+{
+	const uint8_t bytes[300] = {1, 2, 3};
+	const struct ahead_piece good = {
+		.addr = 4096, .sum = ahead_sum(bytes, 300), .session = 3, .len = 300};
+	const struct ahead_piece bad[] = {
+		{4096, good.sum, 0, 300},	{4096, good.sum, 5, 300},
+		{4096, good.sum, UINT32_MAX, 300}, {4096, good.sum, 3, 0},
+		{4096, good.sum + 1, 3, 300},
+	};
+	struct ahead_piece huge = good;
+	struct ahead_reader r;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		assert_true(ahead_begin(&r, 4, UINT64_MAX));
+		put_piece(&r, bad[i], bytes, 1 + i);
+		assert_true(r.bad && r.why[0]);
+		/* Nothing happens any more. */
+		put_piece(&r, good, bytes, 7);
+		assert_true(r.file[3] < 0);
+		ahead_end(&r);
+	}
+	huge.len = AHEAD_BYTES + 1;
+	assert_true(ahead_begin(&r, 4, UINT64_MAX));
+	ahead_read(&r, &huge, sizeof(huge));
+	assert_true(r.bad);
+	ahead_end(&r);
+	/* A page for the struct, and one for the bytes: the second piece is too much. */
+	assert_true(ahead_begin(&r, 4, 3 * AHEAD_PAGE));
+	put_piece(&r, good, bytes, 5);
+	assert_false(r.bad);
+	put_piece(&r, good, bytes, 5);
+	assert_true(r.bad);
+	ahead_end(&r);
+}
+
+static void files_that_are_damaged(void **state)
+{
+	const uint8_t bytes[300] = {1, 2, 3};
+	const struct ahead_piece one = {.addr = 99, .sum = 5, .session = 3, .len = 300};
+	const uint32_t lens[] = {0, AHEAD_BYTES + 1, AHEAD_PAGE + 1, UINT32_MAX};
+	struct ahead_piece wrong = one;
+	struct ahead_file f;
+	int fd = new_file();
+	size_t i;
+
+	(void)state;
+	assert_true(ahead_open(&f, fd));
+	assert_null(ahead_find(&f, 99, 300, 5));
+	ahead_close(&f);
+	assert_true(ahead_append(fd, &one, bytes));
+	assert_true(ahead_open(&f, fd));
+	assert_non_null(ahead_find(&f, 99, 300, 5));
+	assert_int_equal(ahead_find(&f, 99, 300, 5)->at, AHEAD_PAGE);
+	assert_null(ahead_find(&f, 98, 300, 5));
+	assert_null(ahead_find(&f, 99, 299, 5));
+	assert_null(ahead_find(&f, 99, 300, 6));
+	ahead_close(&f);
+	for (i = 0; i < sizeof(lens) / sizeof(*lens); i++) {
+		wrong.len = lens[i];
+		assert_int_equal(pwrite(fd, &wrong, sizeof(wrong), 0), sizeof(wrong));
+		assert_false(ahead_open(&f, fd));
+		assert_null(f.bytes);
+	}
+	assert_int_equal(pwrite(fd, &one, sizeof(one), 0), sizeof(one));
+	assert_int_equal(ftruncate(fd, AHEAD_PAGE + 300), 0);
+	assert_false(ahead_open(&f, fd));
+	close(fd);
+	assert_false(ahead_open(&f, -1));
+}
+
+/* ---- sessions ---- */
+
+static int sent, came;
+
+/* Has all pieces go that there are; between them, `between` is called with their number. */
+static unsigned int go_ahead(void (*between)(unsigned int n))
+{
+	int fd = new_file();
+	struct ahead_piece p;
+	unsigned int n = 0;
+	uint64_t left = 1;
+	uint8_t *bytes;
+
+	assert_int_equal(ftruncate(fd, AHEAD_BYTES), 0);
+	bytes = mmap(NULL, AHEAD_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+	assert_true(bytes != MAP_FAILED);
+	sent = new_file();
+	came = new_file();
+	assert_true(mir_ahead_begin(mirror, fd));
+	while (mir_ahead_next(mirror, &p, &left)) {
+		p.session = 1;
+		p.sum = ahead_sum(bytes, p.len);
+		assert_int_equal(pwrite(sent, &p, sizeof(p), n++ * (off_t)sizeof(p)), sizeof(p));
+		assert_true(ahead_append(came, &p, bytes));
+		if (between)
+			between(n);
+	}
+	assert_false(mir_ahead_next(mirror, &p, &left));
+	mir_ahead_end(mirror);
+	munmap(bytes, AHEAD_BYTES);
+	close(fd);
+	return n;
+}
+
+/* Saves the session, and makes it again in a fresh mirror with this that came ahead. */
+static bool save_ahead(off_t *size, int with)
+{
+	int fd = new_file();
+	bool ok;
+
+	mir_ahead_sent(mirror, sent);
+	if (!mir_save(mirror, fd, 10000, why, sizeof(why)))
+		fail_msg("%s", why);
+	mir_destroy(mirror);
+	*size = lseek(fd, 0, SEEK_END);
+	lseek(fd, 0, SEEK_SET);
+	start_mirror();
+	why[0] = '\0';
+	mir_ahead_came(mirror, with);
+	ok = mir_restore(mirror, fd, why, sizeof(why));
+	close(fd);
+	return ok;
+}
+
+static void close_files(void)
+{
+	close(sent);
+	close(came);
+}
+
+static uint64_t large, small_at, zero_at;
+static uint8_t *large_bytes;
+
+static void fill_memory(void)
+{
+	uint8_t *bytes = random_bytes(9 * MIB, 3);
+
+	start_mirror();
+	large = allocate(9 * MIB + 5);
+	small_at = allocate(1000);
+	zero_at = allocate(8 * MIB);
+	upload(large, bytes, 9 * MIB);
+	upload(small_at, bytes, 1000);
+	large_bytes = bytes;
+}
+
+static void check_memory(void)
+{
+	uint8_t *now = malloc(9 * MIB);
+	size_t i;
+
+	download(now, large, 9 * MIB);
+	assert_memory_equal(now, large_bytes, 9 * MIB);
+	download(now, small_at, 1000);
+	assert_memory_equal(now, large_bytes, 1000);
+	download(now, zero_at, 8 * MIB);
+	for (i = 0; i < 8 * MIB; i++)
+		assert_int_equal(now[i], 0);
+	free(now);
+	mir_destroy(mirror);
+	free(large_bytes);
+	close_files();
+}
+
+static void what_has_not_changed_is_not_copied(void **state)
+{
+	off_t size;
+
+	(void)state;
+	fill_memory();
+	assert_int_equal(go_ahead(NULL), 5);
+	if (!save_ahead(&size, came))
+		fail_msg("%s", why);
+	assert_true(size < 16384);
+	check_memory();
+}
+
+static void write_a_byte(unsigned int n)
+{
+	const uint8_t byte = 0x77;
+
+	/* The first piece has gone. */
+	if (n != 1)
+		return;
+	large_bytes[3 * MIB] = large_bytes[9 * MIB - 1] = byte;
+	upload(large + 3 * MIB, &byte, 1);
+	upload(large + 9 * MIB - 1, &byte, 1);
+}
+
+static void what_was_written_later_is_copied(void **state)
+{
+	off_t size;
+
+	(void)state;
+	fill_memory();
+	go_ahead(write_a_byte);
+	if (!save_ahead(&size, came))
+		fail_msg("%s", why);
+	/* The first piece. The last one was written before it went. */
+	assert_true(size > (off_t)(4 * MIB) && size < (off_t)(5 * MIB));
+	check_memory();
+}
+
+static void free_the_large_one(unsigned int n)
+{
+	if (n == 1)
+		assert_int_equal(ask(CMD(FREE, free, .ptr = large)), 0);
+}
+
+/* Memory that is freed while it goes; other memory that has its address then. */
+static void memory_that_ends_on_its_way(void **state)
+{
+	uint8_t *bytes = random_bytes(9 * MIB, 99), *now = malloc(9 * MIB);
+	uint64_t again;
+	off_t size;
+
+	(void)state;
+	fill_memory();
+	assert_int_equal(go_ahead(free_the_large_one), 3);
+	again = allocate(9 * MIB + 5);
+	upload(again, bytes, 9 * MIB);
+	if (!save_ahead(&size, came))
+		fail_msg("%s", why);
+	download(now, again, 9 * MIB);
+	assert_memory_equal(now, bytes, 9 * MIB);
+	mir_destroy(mirror);
+	free(now);
+	free(bytes);
+	free(large_bytes);
+	close_files();
+}
+
+/* The session is lost if what it needs has not come, or is another piece. Nothing worse happens. */
+static void what_has_not_come(void **state)
+{
+	const uint32_t len = 4096;
+	off_t size;
+
+	(void)state;
+	fill_memory();
+	go_ahead(NULL);
+	assert_false(save_ahead(&size, -1));
+	assert_non_null(strstr(why, "memory of it has not come"));
+	mir_destroy(mirror);
+	free(large_bytes);
+	close_files();
+
+	fill_memory();
+	go_ahead(NULL);
+	assert_int_equal(pwrite(came, &len, sizeof(len), offsetof(struct ahead_piece, len)),
+			 sizeof(len));
+	assert_false(save_ahead(&size, came));
+	mir_destroy(mirror);
+	free(large_bytes);
+	close_files();
+}
+
+/* A list with anything in it: only sums that are right are believed. */
+static void a_list_with_anything(void **state)
+{
+	struct ahead_piece p[3] = {{.addr = 1}, {.addr = UINT64_MAX, .len = UINT32_MAX}};
+	off_t size;
+
+	(void)state;
+	fill_memory();
+	sent = new_file();
+	came = new_file();
+	p[2] = (struct ahead_piece){.addr = large, .sum = 5, .len = AHEAD_BYTES};
+	assert_int_equal(pwrite(sent, p, sizeof(p), 0), sizeof(p));
+	if (!save_ahead(&size, came))
+		fail_msg("%s", why);
+	assert_true(size > (off_t)(9 * MIB));
+	check_memory();
+}
+
+/* Entries that ask for memory which came ahead, in a way that no session is saved. */
+static void forged_entries(void **state)
+{
+	struct archive_entry e = {.what = ARCHIVE_AHEAD, .cmd = {.op = QCU_OP_MEMSET}};
+
+	(void)state;
+	assert_false(restore_entries(&e, 1, NULL, NULL));
+	assert_non_null(strstr(why, "none of a saved session"));
+	mir_destroy(mirror);
+	e.cmd.op = QCU_OP_COPY_H2D;
+	e.len = 4;
+	assert_false(restore_entries(&e, 1, "abc", NULL));
+	assert_non_null(strstr(why, "none of a saved session"));
+	mir_destroy(mirror);
+	e.len = 0;
+	assert_false(restore_entries(&e, 1, NULL, NULL));
+	assert_non_null(strstr(why, "has not come"));
+	mir_destroy(mirror);
+}
+
+/* A buffer that is too small, no file, and twice. */
+static void buffers(void **state)
+{
+	struct ahead_piece p;
+	int fd = new_file();
+	uint64_t left;
+
+	(void)state;
+	fill_memory();
+	assert_false(mir_ahead_next(mirror, &p, &left));
+	assert_false(mir_ahead_begin(mirror, fd));
+	assert_false(mir_ahead_begin(mirror, -1));
+	assert_false(mir_ahead_next(mirror, &p, &left));
+	assert_int_equal(ftruncate(fd, AHEAD_BYTES), 0);
+	assert_true(mir_ahead_begin(mirror, fd));
+	assert_true(mir_ahead_next(mirror, &p, &left));
+	assert_int_equal(left, 9 * MIB + 5 + 8 * MIB - p.len);
+	assert_true(mir_ahead_begin(mirror, fd));
+	assert_true(mir_ahead_next(mirror, &p, &left));
+	close(fd);
+	sent = came = -1;
+	check_memory();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(streams_that_are_damaged),
+		cmocka_unit_test(files_that_are_damaged),
+		cmocka_unit_test(forged_entries),
+		cmocka_unit_test(what_has_not_come),
+		cmocka_unit_test(a_list_with_anything),
+		cmocka_unit_test(buffers),
+		cmocka_unit_test(a_change_has_another_sum),
+		cmocka_unit_test(sums_of_a_kernel_are_ours),
+		cmocka_unit_test(what_has_not_changed_is_not_copied),
+		cmocka_unit_test(what_was_written_later_is_copied),
+		cmocka_unit_test(memory_that_ends_on_its_way),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
