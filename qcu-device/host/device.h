@@ -128,8 +128,21 @@ enum mirror_tells {
 	 * program needs. When none is left, or after wait_ms, take no more (answer).
 	 */
 	MIRROR_HOLD,
-	MIRROR_SAVE,	/* held: write the session into this file (answer) */
-	MIRROR_RESTORE, /* make the session that is in this file, and be held (answer) */
+	/*
+	 * Held: write the session into the first file (answer). The second one, if there is one,
+	 * says what has gone ahead.
+	 */
+	MIRROR_SAVE,
+	/*
+	 * Make the session that is in the first file, and be held (answer). The second one, if
+	 * there is one, is what has come ahead.
+	 */
+	MIRROR_RESTORE,
+	/*
+	 * Copy the next piece of memory that goes ahead into the buffer (answer). With a buffer:
+	 * begin with the first one.
+	 */
+	MIRROR_AHEAD,
 };
 
 /* The addresses of the queue's parts are guest-physical: the sender has them mapped elsewhere. */
@@ -149,6 +162,9 @@ struct mirror_answer {
 	bool ok;
 	bool passes; /* if not ok: the reason may pass */
 	char why[160];
+	/* The piece that went ahead. */
+	uint64_t addr;
+	uint32_t len;
 };
 
 #endif

@@ -34,12 +34,16 @@ static bool refuse_session(const struct session *s, const char *text, char *why,
 /* ---- asking a mirror ---- */
 
 static bool ask_mirror(struct device *d, unsigned int queue, enum mirror_tells what,
-		       unsigned int wait_ms, bool vm_stands, int file)
+		       unsigned int wait_ms, bool vm_stands, const int *files)
 {
 	const struct mirror_message m = {
 		.what = what, .session = queue, .wait_ms = wait_ms, .vm_stands = vm_stands};
 
-	return mirror_tell(&d->session[queue].mirror, &m, &file, file >= 0, MSG_DONTWAIT);
+	unsigned int n = 0;
+
+	while (n < 2 && files[n] >= 0)
+		n++;
+	return mirror_tell(&d->session[queue].mirror, &m, files, n, MSG_DONTWAIT);
 }
 
 /* A mirror that says nothing in time, or nonsense, is killed. */
@@ -73,6 +77,7 @@ bool sessions_hold(struct device *d, unsigned int wait_ms, bool vm_stands, bool 
 	unsigned int q;
 
 	*passes = true;
+	ahead_settle(d);
 	sessions_settle(d);
 	for (q = 1; q <= d->opt->sessions; q++) {
 		struct session *s = &d->session[q];
@@ -83,7 +88,7 @@ bool sessions_hold(struct device *d, unsigned int wait_ms, bool vm_stands, bool 
 		if (s->state != SESSION_LIVE)
 			continue;
 		atomic_store(&d->states[q].told, true);
-		asked[q] = ask_mirror(d, q, MIRROR_HOLD, wait_ms, vm_stands, -1);
+		asked[q] = ask_mirror(d, q, MIRROR_HOLD, wait_ms, vm_stands, (const int[]){-1});
 		if (!asked[q])
 			sessions_kill(d, q, "ended, because its mirror does not respond");
 	}
@@ -224,7 +229,8 @@ static bool save_archive(struct device *d, unsigned int queue, const int ends[2]
 	const struct session *s = &d->session[queue];
 	struct mirror_answer a = {.why = "its mirror does not respond"};
 	struct archive_in from = {.fd = ends[0]};
-	bool asked = ask_mirror(d, queue, MIRROR_SAVE, ANSWER_MS, true, ends[1]);
+	const int files[2] = {ends[1], ahead_sent(d, queue)};
+	bool asked = ask_mirror(d, queue, MIRROR_SAVE, ANSWER_MS, true, files);
 	bool carried = true, saved;
 
 	close(ends[1]);
@@ -248,13 +254,16 @@ static bool save_live(struct device *d, unsigned int queue, struct state_entry *
 	uint16_t waits;
 	int ends[2];
 
+	const uint64_t none = 0; /* comes with the state of what could have gone ahead */
+
 	if (!find_waiting(d, queue, &entry->waits))
 		return refuse_session(s, "a command has not ended", to->why, to->size);
 	if (pipe2(ends, O_CLOEXEC))
 		return refuse_moving(to->why, to->size, "there is no pipe for it");
 	/* More than a pipe has by itself, if that may be. */
 	(void)fcntl(ends[0], F_SETPIPE_SZ, STATE_PIECE);
-	if (fcntl(ends[0], F_SETFL, O_NONBLOCK) || !write_summed(to, entry, sizeof(*entry))) {
+	if (fcntl(ends[0], F_SETFL, O_NONBLOCK) || !write_summed(to, entry, sizeof(*entry)) ||
+	    !write_summed(to, &none, sizeof(none))) {
 		close(ends[0]);
 		close(ends[1]);
 		return false;
@@ -316,8 +325,49 @@ bool sessions_save(struct device *d, int fd, char *why, size_t size)
 	return ok && write_bytes(&to, &sum, sizeof(sum));
 }
 
-bool sessions_save_again(const struct state_reader *state, int fd, char *why, size_t size)
+/* A piece of the state. */
+static bool write_piece(struct state_out *to, const void *bytes, uint64_t len)
 {
+	return write_summed(to, &len, sizeof(len)) && write_bytes(to, bytes, len);
+}
+
+static bool write_came(struct state_out *to, unsigned int queue, const struct ahead_file *f)
+{
+	struct ahead_piece piece;
+	uint64_t at, len;
+	size_t i;
+	bool ok = true;
+
+	for (i = 0; ok && i < f->count; i++) {
+		const struct ahead_place *p = &f->place[i];
+
+		piece = (struct ahead_piece){p->addr, p->sum, queue, p->len};
+		ok = write_piece(to, &piece, sizeof(piece));
+		for (at = 0; ok && at < p->len; at += len) {
+			len = p->len - at < STATE_PIECE ? p->len - at : STATE_PIECE;
+			ok = write_piece(to, f->bytes + p->at + at, len);
+		}
+	}
+	return ok && write_piece(to, NULL, 0);
+}
+
+/* What has come ahead goes once more, as the device before has sent it. */
+static bool save_came(const struct device *d, unsigned int queue, struct state_out *to)
+{
+	const int fd = d->came ? d->came->file[queue] : -1;
+	struct ahead_file f = {0};
+	bool ok;
+
+	if (fd >= 0 && !ahead_open(&f, fd))
+		return refuse_moving(to->why, to->size, "there is no memory for it");
+	ok = write_came(to, queue, &f);
+	ahead_close(&f);
+	return ok;
+}
+
+bool sessions_save_again(const struct device *d, int fd, char *why, size_t size)
+{
+	const struct state_reader *state = d->loaded;
 	struct state_out to = {fd, 0, why, size};
 	bool ok = write_summed(&to, &state->head, sizeof(state->head));
 	unsigned int i;
@@ -327,8 +377,9 @@ bool sessions_save_again(const struct state_reader *state, int fd, char *why, si
 		const struct state_session *s = &state->session[i];
 
 		ok = write_summed(&to, &s->entry, sizeof(s->entry)) &&
-		     (s->entry.dead || (!lseek(s->file, 0, SEEK_SET) &&
-					carry_archive(&(struct archive_in){.fd = s->file}, &to)));
+		     (s->entry.dead ||
+		      (save_came(d, s->entry.queue, &to) && !lseek(s->file, 0, SEEK_SET) &&
+		       carry_archive(&(struct archive_in){.fd = s->file}, &to)));
 	}
 	sum = to.sum;
 	return ok && write_bytes(&to, &sum, sizeof(sum));
@@ -342,6 +393,7 @@ static bool begin_restored(struct device *d, const struct state_session *saved, 
 {
 	const struct state_entry *e = &saved->entry;
 	struct session *s = &d->session[e->queue];
+	const struct saved_files files = {saved->file, d->came ? d->came->file[e->queue] : -1};
 	struct mirror_process mirror = {.pid = 0};
 	bool ok = true;
 
@@ -353,7 +405,7 @@ static bool begin_restored(struct device *d, const struct state_session *saved, 
 	memcpy(s->comm, e->name, sizeof(e->name));
 	if (!e->dead) {
 		ok = (!lseek(saved->file, 0, SEEK_SET) &&
-		      spares_take(d, e->queue, saved->file, &mirror)) ||
+		      spares_take(d, e->queue, &files, &mirror)) ||
 		     refuse_moving(why, size, "%s (pid %u in the VM) gets no mirror", s->comm,
 				   s->guest_pid);
 		/* Another one would not have the session. */

@@ -23,6 +23,7 @@
 #include "qcu-device/host/device.h"
 #include "qcu-device/memory/named.h"
 #include "qcu-device/mirror/dispatch.h"
+#include "qcu-device/mirror/going.h"
 #include "qcu-device/mirror/save.h"
 
 /*
@@ -304,23 +305,53 @@ static void answer_main(struct vq *vq, const struct mirror_answer *a)
 		_exit(DEVICE_EXIT_OK);
 }
 
-static void restore_saved(struct vq *vq, int fd)
+static void restore_saved(struct vq *vq, int fd, int ahead)
 {
 	struct mirror_answer a = {0};
 
+	mir_ahead_came(vq->m, ahead);
 	a.ok = fd >= 0 && mir_restore(vq->m, fd, a.why, sizeof(a.why));
 	close(fd);
+	if (ahead >= 0)
+		close(ahead);
 	answer_main(vq, &a);
 	if (!a.ok)
 		_exit(MIRROR_EXIT_SETUP);
 }
 
-static void save_into(struct vq *vq, const struct mirror_message *m, int fd)
+static void save_into(struct vq *vq, const struct mirror_message *m, int fd, int sent)
 {
 	struct mirror_answer a = {0};
 
+	if (sent >= 0)
+		mir_ahead_sent(vq->m, sent);
 	a.ok = fd >= 0 && mir_save(vq->m, fd, m->wait_ms, a.why, sizeof(a.why));
 	close(fd);
+	if (sent >= 0)
+		close(sent);
+	answer_main(vq, &a);
+}
+
+/* Nothing is said about the rest if there is no more. */
+static void copy_ahead(struct vq *vq, int buffer)
+{
+	struct mirror_answer a = {0};
+	struct ahead_piece piece;
+
+	atomic_store(&vq->args->states[vq->session].told, false);
+	if (buffer >= 0)
+		a.ok = mir_ahead_begin(vq->m, buffer);
+	else
+		a.ok = true;
+	a.ok = a.ok && mir_ahead_next(vq->m, &piece);
+	if (a.ok) {
+		a.addr = piece.addr;
+		a.len = piece.len;
+	} else {
+		mir_ahead_end(vq->m);
+	}
+	if (buffer >= 0)
+		close(buffer);
 	answer_main(vq, &a);
 }
 
@@ -359,6 +390,8 @@ static void hold_session(struct vq *vq, const struct mirror_message *m, bool tak
 	bool waits;
 
 	atomic_store(&vq->args->states[vq->session].told, false);
+	if (m->vm_stands)
+		mir_ahead_end(vq->m);
 	mir_bring_back(vq->m, m->wait_ms);
 	do {
 		a.ok = mir_can_save(vq->m, SLICE_MS, &a.passes, a.why, sizeof(a.why));
@@ -390,7 +423,7 @@ static void be_held(struct vq *vq)
 			hold_session(vq, &m, false);
 			break;
 		case MIRROR_SAVE:
-			save_into(vq, &m, fds[0]);
+			save_into(vq, &m, fds[0], fds[1]);
 			break;
 		default:
 			_exit(MIRROR_EXIT_SETUP);
@@ -408,6 +441,9 @@ static void obey(struct vq *vq)
 	switch (m.what) {
 	case MIRROR_CALL:
 		take_call_fd(vq, fds[0]);
+		return;
+	case MIRROR_AHEAD:
+		copy_ahead(vq, fds[0]);
 		return;
 	case MIRROR_HOLD:
 		hold_session(vq, &m, true);
@@ -535,9 +571,10 @@ static void begin_to_note(struct vq *vq)
 
 /*
  * Waits for the session. If the socket is closed first, there is nothing to do, and the process
- * exits. Returns the file with a saved session; -1: it is a new session, and the queue is there.
+ * exits. saved: the file with a saved session, or -1: it is a new session, and the queue is there;
+ * and one with what has come ahead, or -1.
  */
-static int take_session(struct vq *vq)
+static void take_session(struct vq *vq, int saved[2])
 {
 	struct mirror_message m;
 	int fds[2];
@@ -557,7 +594,8 @@ static int take_session(struct vq *vq)
 	vq->args->states[m.session].begun = true;
 	snprintf(name, sizeof(name), "qcu-mirror %u", m.session);
 	prctl(PR_SET_NAME, name);
-	return m.what == MIRROR_RESTORE ? fds[0] : -1;
+	saved[0] = m.what == MIRROR_RESTORE ? fds[0] : -1;
+	saved[1] = m.what == MIRROR_RESTORE ? fds[1] : -1;
 }
 
 void mirror_vq_run(const struct mirror_args *args)
@@ -582,7 +620,7 @@ void mirror_vq_run(const struct mirror_args *args)
 		.poll_us = args->opt->poll_us,
 		.store_file = args->store,
 	};
-	int saved = -1;
+	int saved[2] = {-1, -1};
 
 	cfg.options.capture_stdout = true;
 	if (!complain_keep_stderr())
@@ -596,7 +634,7 @@ void mirror_vq_run(const struct mirror_args *args)
 	spin_init(&vq.spin, args->opt->poll_us);
 
 	if (!args->warm)
-		saved = take_session(&vq);
+		take_session(&vq, saved);
 	cfg.session = vq.session;
 	cfg.guest_pid = vq.guest_pid;
 	if (mir_create(&vq.m, &cfg))
@@ -604,11 +642,11 @@ void mirror_vq_run(const struct mirror_args *args)
 	if (args->warm) {
 		mir_warm(vq.m);
 		prctl(PR_SET_NAME, "qcu-spare");
-		saved = take_session(&vq);
+		take_session(&vq, saved);
 		mir_begin(vq.m, vq.session, vq.guest_pid);
 	}
-	if (saved >= 0) {
-		restore_saved(&vq, saved);
+	if (saved[0] >= 0) {
+		restore_saved(&vq, saved[0], saved[1]);
 		be_held(&vq);
 		retake_requests(&vq);
 	}

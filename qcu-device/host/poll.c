@@ -8,15 +8,17 @@
 #include "qcu-device/host/vhost.h"
 
 /*
- * The socket, the signals, the memory watch, a saved state, the two of take_over.c, a kick and a
- * pidfd for each queue, the pidfds of spares, and the letters of all mirrors.
+ * The socket, the signals, the memory watch, a saved state, the three of ahead.c, the two of
+ * take_over.c, a kick and a pidfd for each queue, the pidfds of spares, and the letters of all
+ * mirrors.
  */
-#define WATCHES_MAX (6 + 2 * (QCU_MAX_SESSIONS + 1) + PREWARM_MAX + JAIL_SEATS)
+#define WATCHES_MAX (9 + 2 * (QCU_MAX_SESSIONS + 1) + PREWARM_MAX + JAIL_SEATS)
 
 static struct watch {
 	int fd;
 	watch_fn *fn;
 	unsigned int queue;
+	short events;
 	uint64_t number; /* tells this watch from an earlier one with the same fd */
 } watches[WATCHES_MAX];
 static unsigned int watch_count;
@@ -27,12 +29,22 @@ void device_watch_nothing(void)
 	watch_count = 0;
 }
 
+static void add_watch(struct device *d, struct watch w)
+{
+	device_unwatch(d, w.fd);
+	w.number = ++watches_ever;
+	if (watch_count < WATCHES_MAX)
+		watches[watch_count++] = w;
+}
+
 void device_watch(struct device *d, int fd, watch_fn *fn, unsigned int queue)
 {
-	device_unwatch(d, fd);
-	if (watch_count < WATCHES_MAX)
-		watches[watch_count++] = (struct watch){
-			.fd = fd, .fn = fn, .queue = queue, .number = ++watches_ever};
+	add_watch(d, (struct watch){.fd = fd, .fn = fn, .queue = queue, .events = POLLIN});
+}
+
+void device_watch_writable(struct device *d, int fd, watch_fn *fn)
+{
+	add_watch(d, (struct watch){.fd = fd, .fn = fn, .events = POLLOUT});
 }
 
 void device_unwatch(struct device *d, int fd)
@@ -55,7 +67,7 @@ void device_poll(struct device *d)
 	unsigned int n = watch_count, i, w;
 
 	for (i = 0; i < n; i++) {
-		fds[i] = (struct pollfd){.fd = watches[i].fd, .events = POLLIN};
+		fds[i] = (struct pollfd){.fd = watches[i].fd, .events = watches[i].events};
 		number[i] = watches[i].number;
 	}
 	if (poll(fds, n, -1) < 0) {

@@ -139,7 +139,7 @@ static bool another_mirror(struct device *d, unsigned int queue)
 	struct session *s = &d->session[queue];
 	struct mirror_process new;
 
-	if (!spares_take(d, queue, -1, &new))
+	if (!spares_take(d, queue, NULL, &new))
 		return false;
 	device_unwatch(d, s->mirror.pidfd);
 	mirror_gone(d, &s->mirror);
@@ -373,7 +373,7 @@ static int session_open(struct device *d, const struct qcu_open *o)
 	for (i = 0; s->comm[i]; i++)
 		if (s->comm[i] < ' ' || s->comm[i] > '~')
 			s->comm[i] = '?';
-	if (!spares_take(d, o->queue, -1, &s->mirror))
+	if (!spares_take(d, o->queue, NULL, &s->mirror))
 		return QCU_ERR_OperatingSystem;
 	s->held = s->restored = false;
 	sessions_adopt(d, o->queue, &s->mirror);

@@ -46,6 +46,7 @@ void mirror_gone(struct device *d, const struct mirror_process *p)
 {
 	const struct jail *j = &d->opt->jail;
 
+	ahead_mirror_gone(d, p);
 	if (p->pidfd >= 0)
 		close(p->pidfd);
 	close(p->ctl_fd);
@@ -260,7 +261,7 @@ bool mirror_begin(struct device *d, unsigned int queue, const struct mirror_proc
 }
 
 static bool give_session(struct device *d, unsigned int queue, const struct mirror_process *p,
-			 int saved)
+			 const struct saved_files *saved)
 {
 	const struct mirror_message m = {
 		.what = MIRROR_RESTORE,
@@ -268,10 +269,13 @@ static bool give_session(struct device *d, unsigned int queue, const struct mirr
 		.guest_pid = d->session[queue].guest_pid,
 	};
 
-	return saved < 0 ? mirror_begin(d, queue, p, false) : mirror_tell(p, &m, &saved, 1, 0);
+	return saved ? mirror_tell(p, &m, (const int[]){saved->archive, saved->ahead},
+				   saved->ahead < 0 ? 1 : 2, 0)
+		     : mirror_begin(d, queue, p, false);
 }
 
-bool spares_take(struct device *d, unsigned int queue, int saved, struct mirror_process *out)
+bool spares_take(struct device *d, unsigned int queue, const struct saved_files *saved,
+		 struct mirror_process *out)
 {
 	d->spares_fail = false;
 	d->states[queue].begun = false;

@@ -387,7 +387,7 @@ static bool make_sessions(struct device *d, int fd, char *why, size_t size)
 		snprintf(why, size, "no memory for the sessions");
 		return false;
 	}
-	state_begin(state, &check);
+	state_begin(state, &check, NULL);
 	ok = state_read_file(state, fd, why, size) && sessions_restore(d, state, &lost, why, size);
 	state_end(state);
 	free(state);

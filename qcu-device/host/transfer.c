@@ -28,6 +28,8 @@
 #define MSG_STATE_NO_FILE (1u << 8) /* in the answer: the file that came is used */
 #define MSG_STATE_FAILED  1u
 enum { DIRECTION_SAVE, DIRECTION_LOAD };
+/* The VM may run. The second is our QEMU's own: memory goes ahead (ahead.c). */
+enum { PHASE_STOPPED, PHASE_AHEAD };
 
 /*
  * How long work may take to end. When QEMU only asks, the VM runs on, and work that takes longer
@@ -81,6 +83,7 @@ void transfer_message(struct device *d, unsigned int request)
 		return;
 	if (request == VHOST_USER_GET_VRING_BASE && d->asked && !d->stands && !d->loaded) {
 		d->stands = true;
+		ahead_stop(d);
 		d->against[0] = '\0';
 		if (!sessions_hold(d, STOP_MS, true, &passes, d->against, sizeof(d->against)) &&
 		    passes)
@@ -173,7 +176,7 @@ static void read_state(struct device *d, unsigned int queue)
 		if (n <= 0)
 			continue;
 		d->loaded_bytes += (uint64_t)n;
-		if (d->loaded_bytes > most_bytes()) {
+		if (d->loaded_bytes > most_bytes() - d->came->bytes) {
 			forget_loaded(d);
 			n = 0;
 		} else {
@@ -189,6 +192,10 @@ static bool is_loaded(struct device *d, char *why, size_t size)
 {
 	bool ends;
 
+	if (d->came && d->came->bad) {
+		snprintf(why, size, "%s", d->came->why);
+		return false;
+	}
 	if (d->loading >= 0)
 		read_state(d, 0);
 	ends = d->loading < 0;
@@ -253,6 +260,7 @@ void transfer_starts(struct device *d)
 		complain("not all sessions of the saved state could be made: %s", why);
 	d->made = false;
 	forget_loaded(d);
+	ahead_forget_came(d);
 }
 
 /* ---- QEMU's messages ---- */
@@ -295,17 +303,30 @@ static bool begin_loading(struct device *d, int fd)
 	struct state_check check = device_check(d);
 
 	forget_loaded(d);
-	d->loaded = malloc(sizeof(*d->loaded));
+	ahead_arrives(d);
+	if (ahead_prepare(d, most_bytes()))
+		d->loaded = malloc(sizeof(*d->loaded));
 	if (!d->loaded) {
 		complain("there is no memory for the device's state");
 		close(fd);
 		return false;
 	}
-	state_begin(d->loaded, &check);
+	state_begin(d->loaded, &check, d->came);
 	enlarge_pipe(fd);
 	d->loading = fd;
 	device_watch(d, fd, read_state, 0);
 	return true;
+}
+
+/* Of a VM that stands nothing goes ahead: all of it goes with the state. */
+static bool begin_ahead(struct device *d, unsigned int direction, int fd)
+{
+	if (direction == DIRECTION_LOAD)
+		return ahead_expect(d, fd, most_bytes());
+	if (!d->stands && !d->loaded)
+		return ahead_start(d, fd);
+	close(fd);
+	return false;
 }
 
 /* QEMU has a pipe for the device's state. The device does not run, or the state is not saved. */
@@ -317,11 +338,13 @@ void transfer_state(struct device *d, VhostUserMsg *vmsg, int *do_reply)
 
 	end_loading(d);
 	d->moved = false;
-	if (fd < 0 || vmsg->size != 2 * sizeof(uint32_t) || what.num ||
+	if (fd < 0 || vmsg->size != 2 * sizeof(uint32_t) || what.num > PHASE_AHEAD ||
 	    what.index > DIRECTION_LOAD || fcntl(fd, F_SETFL, O_NONBLOCK)) {
 		complain("QEMU asks for the device's state in an unknown way");
 		for (i = 0; i < vmsg->fd_num; i++)
 			close(vmsg->fds[i]);
+	} else if (what.num == PHASE_AHEAD) {
+		ok = begin_ahead(d, what.index, fd);
 	} else if (what.index == DIRECTION_SAVE) {
 		ok = begin_saving(d, fd);
 	} else {
@@ -339,7 +362,7 @@ void transfer_write(struct device *d)
 		return;
 	/* Sessions that have been loaded may not have begun yet. */
 	if (d->loaded)
-		d->moved = sessions_save_again(d->loaded, d->saving, why, sizeof(why));
+		d->moved = sessions_save_again(d, d->saving, why, sizeof(why));
 	else
 		d->moved = sessions_save(d, d->saving, why, sizeof(why));
 	if (!d->moved)
@@ -358,6 +381,7 @@ void transfer_check(struct device *d, VhostUserMsg *vmsg, int *do_reply)
 		d->moved = is_loaded(d, why, sizeof(why)) && make_loaded(d, why, sizeof(why));
 	if (!d->moved) {
 		forget_loaded(d);
+		ahead_forget_came(d);
 		if (loads)
 			snprintf(d->not_loaded, sizeof(d->not_loaded), "%s", why);
 		complain("the saved state of the device cannot be used: %s", why);
@@ -369,6 +393,7 @@ void transfer_end(struct device *d)
 {
 	end_loading(d);
 	forget_loaded(d);
+	ahead_over(d);
 	if (d->saving >= 0)
 		close(d->saving);
 }

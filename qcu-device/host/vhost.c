@@ -534,7 +534,8 @@ int vhost_serve(int sock, const struct device_options *opt, struct take_over *t)
 		goto out;
 	}
 	d->opt = opt;
-	d->loading = d->saving = -1;
+	d->loading = d->saving = d->coming = -1;
+	d->ahead.fd = -1;
 	d->listener = d->peer = d->shared.board = -1;
 	passes_init(&d->passes);
 	d->passes.is_private = store_pool_has;

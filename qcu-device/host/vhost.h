@@ -11,6 +11,7 @@
 #include "qcu-device/host/device.h"
 #include "qcu-device/host/passes.h"
 #include "qcu-device/host/ramfiles.h"
+#include "qcu-device/memory/ahead.h"
 #include "qcu-device/memory/shares.h"
 #include "qcu-device/moving/state.h"
 
@@ -44,6 +45,21 @@ struct session {
 	uint16_t close_head; /* SESSION_CLOSING: the chain to answer */
 	struct qCUcmd close_cmd;
 	struct iovec close_in;
+};
+
+/* Memory that goes ahead (ahead.c). */
+struct ahead_out {
+	int fd;			/* to QEMU; -1: none goes */
+	int buffer;		/* in which mirrors put pieces */
+	uint8_t *shared;	/* the same here */
+	uint8_t *frame;		/* a piece on its way */
+	size_t bytes, done;	/* of it, and how many of them QEMU has */
+	unsigned int session;	/* whose memory goes */
+	bool begun;		/* its mirror has the buffer */
+	bool asked;		/* and has been asked for a piece */
+	bool settles;		/* no mirror may be asked now */
+	bool ends;		/* no more pieces */
+	int sent[QCU_MAX_SESSIONS + 1]; /* files with what QEMU has; 0: nothing */
 };
 
 struct device {
@@ -88,6 +104,9 @@ struct device {
 	int loading;	      /* the pipe with a saved state; -1: none */
 	struct state_reader *loaded; /* what has come from there; NULL: nothing */
 	uint64_t loaded_bytes;
+	struct ahead_out ahead;
+	int coming;		   /* a socket from which memory comes ahead; -1: none */
+	struct ahead_reader *came; /* what has come so, or with the state; NULL: nothing */
 };
 
 /* QEMU copies the VM's memory, and wants to know what is written meanwhile. */
@@ -100,6 +119,8 @@ static inline bool device_logs(const struct device *d)
 typedef void watch_fn(struct device *d, unsigned int queue);
 void device_watch_nothing(void);
 void device_watch(struct device *d, int fd, watch_fn *fn, unsigned int queue);
+/* The same for a file to which something is to be written. */
+void device_watch_writable(struct device *d, int fd, watch_fn *fn);
 void device_unwatch(struct device *d, int fd);
 /* Waits until a watched file is ready, and calls the callbacks of all that are. */
 void device_poll(struct device *d);
@@ -109,10 +130,15 @@ void spares_fill(struct device *d);
 void spares_end(struct device *d);
 /*
  * Gives this queue's session to a mirror, a spare or a new one. It begins to work the queue; or, if
- * `saved` is a file and not -1, it restores that session and is held. False: this failed, and the
- * reason has been reported.
+ * `saved` is not NULL, it restores that session and is held. False: this failed, and the reason has
+ * been reported.
  */
-bool spares_take(struct device *d, unsigned int queue, int saved, struct mirror_process *out);
+struct saved_files {
+	int archive;
+	int ahead; /* -1: nothing has come ahead */
+};
+bool spares_take(struct device *d, unsigned int queue, const struct saved_files *saved,
+		 struct mirror_process *out);
 /* Sends a message with up to two files. False: with errno. */
 bool mirror_tell(const struct mirror_process *p, const struct mirror_message *m, const int *fds,
 		 unsigned int n, int flags);
@@ -185,11 +211,28 @@ bool sessions_save(struct device *d, int fd, char *why, size_t size);
  */
 bool sessions_restore(struct device *d, const struct state_reader *state, bool *lost, char *why,
 		      size_t size);
-/* Writes a state once more, as it was read. */
-bool sessions_save_again(const struct state_reader *state, int fd, char *why, size_t size);
+/* Writes a state once more, as it was read, with what had come ahead. */
+bool sessions_save_again(const struct device *d, int fd, char *why, size_t size);
 
 /* What this device asks of a state. */
 struct state_check device_check(const struct device *d);
+
+/*
+ * ahead.c: memory goes ahead, and comes. Sockets are not waited for, but for what QEMU has written
+ * before another message. They are closed here.
+ */
+bool ahead_start(struct device *d, int fd);
+void ahead_settle(struct device *d); /* before sessions are held */
+void ahead_stop(struct device *d);   /* the device stops */
+/* A file with what has gone ahead, for the session that is saved; -1: nothing. */
+int ahead_sent(struct device *d, unsigned int queue);
+void ahead_mirror_gone(struct device *d, const struct mirror_process *p);
+bool ahead_expect(struct device *d, int fd, uint64_t most);
+/* Makes d->came, if there is none. most: bytes that may come. False: there is no memory. */
+bool ahead_prepare(struct device *d, uint64_t most);
+void ahead_arrives(struct device *d); /* reads all that QEMU has written */
+void ahead_forget_came(struct device *d);
+void ahead_over(struct device *d); /* the device ends */
 
 /*
  * transfer.c: the state of the device goes to QEMU or comes from there. These are called for each

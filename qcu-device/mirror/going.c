@@ -58,17 +58,6 @@ struct be_wanted *going_list(struct mirror *m, uint64_t least, size_t *count)
 	return all;
 }
 
-/* Memory that comes later does not go ahead. */
-static bool list_memory(struct mirror *m, struct going *g)
-{
-	size_t i;
-
-	g->range = going_list(m, AHEAD_LEAST, &g->ranges);
-	for (i = 0; i < g->ranges; i++)
-		g->left += g->range[i].size;
-	return g->range;
-}
-
 static bool map_buffer(struct mirror *m, struct going *g, int fd)
 {
 	struct stat st;
@@ -92,7 +81,9 @@ bool mir_ahead_begin(struct mirror *m, int buffer)
 	if (!g || !m->cfg.ops->unsaved)
 		return false;
 	pthread_mutex_lock(&m->use[MIR_USER_GOING].lock);
-	ok = list_memory(m, g) && map_buffer(m, g, buffer);
+	/* Memory that comes later does not go ahead. */
+	g->range = going_list(m, AHEAD_LEAST, &g->ranges);
+	ok = g->range && map_buffer(m, g, buffer);
 	pthread_mutex_unlock(&m->use[MIR_USER_GOING].lock);
 	if (!ok)
 		mir_ahead_end(m);
@@ -136,7 +127,7 @@ static bool copy_piece(struct mirror *m, struct going *g, const struct be_wanted
 	return ok;
 }
 
-bool mir_ahead_next(struct mirror *m, struct ahead_piece *piece, uint64_t *left)
+bool mir_ahead_next(struct mirror *m, struct ahead_piece *piece)
 {
 	struct going *g = m->going;
 	const struct be_wanted *r;
@@ -146,13 +137,11 @@ bool mir_ahead_next(struct mirror *m, struct ahead_piece *piece, uint64_t *left)
 		r = &g->range[g->next];
 		at = g->at;
 		len = r->size - at < AHEAD_BYTES ? r->size - at : AHEAD_BYTES;
-		g->left -= len;
 		g->at += len;
 		if (g->at == r->size) {
 			g->at = 0;
 			g->next++;
 		}
-		*left = g->left;
 		*piece = (struct ahead_piece){.addr = r->addr + at, .len = (uint32_t)len};
 		if (copy_piece(m, g, r, at, (size_t)len))
 			return true;
@@ -180,7 +169,7 @@ void mir_ahead_end(struct mirror *m)
 	free(g->range);
 	g->range = NULL;
 	g->ranges = g->next = 0;
-	g->at = g->left = 0;
+	g->at = 0;
 }
 
 /* ---- what has gone ---- */

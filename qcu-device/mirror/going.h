@@ -20,9 +20,9 @@
 bool mir_ahead_begin(struct mirror *m, int buffer);
 /*
  * Copies the next piece into the buffer, and says where it lies; its sum is the caller's to make.
- * *left: about how many bytes come after it. False: there is none.
+ * False: there is none.
  */
-bool mir_ahead_next(struct mirror *m, struct ahead_piece *piece, uint64_t *left);
+bool mir_ahead_next(struct mirror *m, struct ahead_piece *piece);
 void mir_ahead_end(struct mirror *m);
 
 /*

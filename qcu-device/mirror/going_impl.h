@@ -11,8 +11,7 @@ struct going {
 	/* What goes ahead, and how far it has gone. */
 	struct be_wanted *range;
 	size_t ranges, next;
-	uint64_t at;   /* in the next range */
-	uint64_t left; /* bytes */
+	uint64_t at; /* in the next range */
 	uint8_t *buffer;
 	struct be_stream *stream[MIR_DEVICES_MAX];
 	struct sums *sums;

@@ -113,10 +113,12 @@ uint64_t state_sum(uint64_t sum, const void *bytes, size_t len)
 
 /* ---- reading ---- */
 
-void state_begin(struct state_reader *r, const struct state_check *check)
+void state_begin(struct state_reader *r, const struct state_check *check,
+		 struct ahead_reader *came)
 {
 	memset(r, 0, sizeof(*r));
 	r->check = *check;
+	r->came = came;
 }
 
 void state_end(struct state_reader *r)
@@ -168,6 +170,7 @@ static bool take_state_entry(struct state_reader *r, const void *entry)
 		return begin_entry_or_sum(r);
 	s->file = memfd_create("qcu-session", MFD_CLOEXEC);
 	r->bytes = 0;
+	r->ahead = true;
 	r->part = STATE_LENGTH;
 	return s->file >= 0 || refuse_moving(r->why, sizeof(r->why), "there is no memory for it");
 }
@@ -178,26 +181,38 @@ static bool take_piece_length(struct state_reader *r, const void *length)
 
 	memcpy(&r->left, length, sizeof(r->left));
 	if (r->left > STATE_PIECE || r->left > STATE_ARCHIVE_MAX - r->bytes ||
-	    (!r->left && r->bytes < STATE_ARCHIVE_MIN))
+	    (!r->left && !r->ahead && r->bytes < STATE_ARCHIVE_MIN) ||
+	    (!r->left && r->ahead && r->bytes && r->came->have) || (r->left && r->ahead && !r->came))
 		return refuse_moving(r->why, sizeof(r->why), "session %u is damaged",
 				     s->entry.queue);
 	r->bytes += r->left;
-	if (!r->left)
+	if (r->left) {
+		r->part = STATE_BYTES;
+		return true;
+	}
+	if (!r->ahead)
 		return begin_entry_or_sum(r);
-	r->part = STATE_BYTES;
+	r->ahead = false;
+	r->bytes = 0;
 	return true;
 }
 
 static bool take_piece_bytes(struct state_reader *r, const uint8_t **at, size_t *len)
 {
 	size_t n = r->left < *len ? r->left : *len;
-	ssize_t written = write(r->session[r->count - 1].file, *at, n);
+	ssize_t took = (ssize_t)n;
 
-	if (written <= 0)
+	if (r->ahead)
+		ahead_read(r->came, *at, n);
+	else
+		took = write(r->session[r->count - 1].file, *at, n);
+	if (r->ahead && r->came->bad)
+		return refuse_moving(r->why, sizeof(r->why), "%s", r->came->why);
+	if (took <= 0)
 		return refuse_moving(r->why, sizeof(r->why), "there is no memory for it");
-	*at += written;
-	*len -= (size_t)written;
-	r->left -= (size_t)written;
+	*at += took;
+	*len -= (size_t)took;
+	r->left -= (size_t)took;
 	if (!r->left)
 		r->part = STATE_LENGTH;
 	return true;

@@ -2,7 +2,8 @@
 /*
  * What a qcu-device tells the one that continues its VM: after savevm, a migration, or a restart.
  * Rings and features are QEMU's to save. What is left is what the guest has read in the config
- * space, which must not change under its driver, and the open sessions: for each an entry, and then
+ * space, which must not change under its driver, and the open sessions: for each an entry, then
+ * memory that had gone ahead to the device before (memory/ahead.h), if that one is saved, too, and
  * the archive that its mirror has written (mirror/archive.h), in pieces, as it writes it.
  *
  * The bytes come from QEMU, which has read them from a file or from the network. So each value has
@@ -17,9 +18,10 @@
 #include <stdint.h>
 
 #include "include/qcucmd.h"
+#include "qcu-device/memory/ahead.h"
 
 #define STATE_MAGIC   0x65746174732d7571ull /* "qu-state" */
-#define STATE_VERSION 3
+#define STATE_VERSION 4
 
 struct state {
 	uint64_t magic;
@@ -86,6 +88,7 @@ struct state_session {
 /* A state that is read bit by bit, as it comes. */
 struct state_reader {
 	struct state_check check;
+	struct ahead_reader *came; /* NULL: nothing may come ahead */
 	struct state head;
 	struct state_session session[QCU_MAX_SESSIONS];
 	unsigned int count; /* sessions, of which the last one's archive may not be whole */
@@ -99,14 +102,17 @@ struct state_reader {
 	} part;
 	uint8_t some[sizeof(struct state_entry)]; /* of the head, an entry, a length or the sum */
 	size_t have;				  /* bytes of it */
-	uint64_t bytes;				  /* of the archive until now */
+	bool ahead;				  /* what comes went ahead before */
+	uint64_t bytes;				  /* of it, or of the archive, until now */
 	uint64_t left;				  /* of the piece */
 	uint64_t sum;
 	bool bad;
 	char why[256]; /* if it is bad */
 };
 
-void state_begin(struct state_reader *r, const struct state_check *check);
+/* What had gone ahead goes into `came`, which stays the caller's. */
+void state_begin(struct state_reader *r, const struct state_check *check,
+		 struct ahead_reader *came);
 /* The next bytes. Nothing happens once it is bad. */
 void state_read(struct state_reader *r, const void *bytes, size_t len);
 /* Was that all of it, and is it good? What is in the archives is not looked at. */

@@ -17,15 +17,21 @@
  * The reason stands in the config space behind the guest's part. Where the VM
  * is loaded, qcu-device learns of its memory first. So it makes all sessions
  * while the state is loaded, and if one cannot be made, loading fails.
+ *
+ * While QEMU copies the memory of a VM that runs, GPU memory goes ahead in a
+ * section of its own: qcu-device writes it into a socket, and the qcu-device
+ * where the VM will go on reads it from one. QEMU does not look into it.
  */
 
 #include "qemu/osdep.h"
 #include <poll.h>
+#include <sys/socket.h>
 #include "qapi/error.h"
 #include "qemu/error-report.h"
 #include "qemu/log.h"
 #include "block/aio.h"
 #include "qemu/main-loop.h"
+#include "qemu/units.h"
 #include "hw/qdev-properties.h"
 #include "hw/qdev-properties-system.h"
 #include "hw/virtio/virtio-bus.h"
@@ -277,8 +283,183 @@ static int qcuda_save_prepare(void *opaque, Error **errp)
 	return 0;
 }
 
+/* ---- GPU memory that goes ahead ---- */
+
+/* In our use of the vhost-user message only: the VM may run. */
+#define QCUDA_PHASE_AHEAD ((VhostDeviceStatePhase)1)
+
+#define QCUDA_AHEAD_CHUNK (1 * MiB)
+/* How much of it goes at a time, and how long QEMU waits for it. */
+#define QCUDA_AHEAD_CHUNKS 16
+#define QCUDA_AHEAD_MS	   10
+/* Before its end is known, there is more of it than can be sent while the VM stands. */
+#define QCUDA_AHEAD_LEFT (1ULL << 50)
+
+/* Gives qcu-device one end of a socket. False: it does not take it, which is no error of a source.
+ */
+static bool qcuda_open_ahead(VHostUserQcuda *q, VhostDeviceStateDirection direction, Error **errp)
+{
+	int ends[2], other = -1;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
+		error_setg_errno(errp, errno, "virtio-qcuda: no socket");
+		return false;
+	}
+	if (vhost_set_device_state_fd(&VHOST_USER_BASE(q)->vhost_dev, direction,
+				      QCUDA_PHASE_AHEAD, ends[1], &other, errp) < 0) {
+		close(ends[0]);
+		return false;
+	}
+	if (other >= 0) {
+		close(other);
+	}
+	q->ahead = ends[0];
+	q->ahead_ends = false;
+	return true;
+}
+
+static void qcuda_close_ahead(VHostUserQcuda *q)
+{
+	if (q->ahead >= 0) {
+		close(q->ahead);
+	}
+	q->ahead = -1;
+}
+
+/* Of a VM that stands all goes with the state. */
+static int qcuda_save_setup(QEMUFile *f, void *opaque, Error **errp)
+{
+	VHostUserQcuda *q = opaque;
+
+	qcuda_close_ahead(q);
+	q->ahead_ends = !VIRTIO_DEVICE(q)->vm_running || q->gone ||
+			!qcuda_open_ahead(q, VHOST_TRANSFER_STATE_DIRECTION_SAVE, NULL);
+	qemu_put_be32(f, 0);
+	return 0;
+}
+
+static void qcuda_save_cleanup(void *opaque)
+{
+	qcuda_close_ahead(opaque);
+}
+
+static void qcuda_ahead_left(void *opaque, uint64_t *must_precopy, uint64_t *can_postcopy)
+{
+	if (!VHOST_USER_QCUDA(opaque)->ahead_ends) {
+		*must_precopy += QCUDA_AHEAD_LEFT;
+	}
+}
+
+/* Sends what there is, up to a chunk. False: there is nothing now, or no more. */
+static bool qcuda_send_chunk(VHostUserQcuda *q, QEMUFile *f, uint8_t *chunk, int wait_ms)
+{
+	struct pollfd p = {.fd = q->ahead, .events = POLLIN};
+	ssize_t n;
+
+	if (q->ahead_ends || poll(&p, 1, wait_ms) <= 0) {
+		return false;
+	}
+	n = RETRY_ON_EINTR(read(q->ahead, chunk, QCUDA_AHEAD_CHUNK));
+	if (n <= 0) {
+		q->ahead_ends = true;
+		return false;
+	}
+	qemu_put_be32(f, n);
+	qemu_put_buffer(f, chunk, n);
+	return true;
+}
+
+static int qcuda_save_iterate(QEMUFile *f, void *opaque)
+{
+	g_autofree uint8_t *chunk = g_malloc(QCUDA_AHEAD_CHUNK);
+	VHostUserQcuda *q = opaque;
+	int i, wait_ms = QCUDA_AHEAD_MS;
+
+	for (i = 0; i < QCUDA_AHEAD_CHUNKS && !migration_rate_exceeded(f); i++) {
+		if (!qcuda_send_chunk(q, f, chunk, wait_ms)) {
+			break;
+		}
+		wait_ms = 1;
+	}
+	qemu_put_be32(f, 0);
+	return q->ahead_ends;
+}
+
+/* The device has stopped: qcu-device ends what it has begun. */
+static int qcuda_save_complete(QEMUFile *f, void *opaque)
+{
+	g_autofree uint8_t *chunk = g_malloc(QCUDA_AHEAD_CHUNK);
+	VHostUserQcuda *q = opaque;
+
+	while (qcuda_send_chunk(q, f, chunk, -1)) {
+	}
+	qemu_put_be32(f, 0);
+	return 0;
+}
+
+static int qcuda_load_chunk(VHostUserQcuda *q, const uint8_t *chunk, size_t n)
+{
+	ssize_t done;
+
+	while (n) {
+		done = RETRY_ON_EINTR(send(q->ahead, chunk, n, MSG_NOSIGNAL));
+		if (done < 0) {
+			return -errno;
+		}
+		chunk += done;
+		n -= done;
+	}
+	return 0;
+}
+
+/* What came is for qcu-device to check. */
+static int qcuda_load_ahead(QEMUFile *f, void *opaque, int version_id)
+{
+	g_autofree uint8_t *chunk = g_malloc(QCUDA_AHEAD_CHUNK);
+	char reason[QCUDA_REASON_SIZE] = "";
+	VHostUserQcuda *q = opaque;
+	Error *err = NULL;
+	uint32_t n;
+	int ret = 0;
+
+	while (!ret && (n = qemu_get_be32(f))) {
+		if (q->ahead < 0 &&
+		    !qcuda_open_ahead(q, VHOST_TRANSFER_STATE_DIRECTION_LOAD, &err)) {
+			error_reportf_err(err, "virtio-qcuda: GPU memory cannot be loaded: ");
+			return -ENODEV;
+		}
+		if (n > QCUDA_AHEAD_CHUNK || qemu_get_buffer(f, chunk, n) != n) {
+			return qemu_file_get_error(f) ?: -EINVAL;
+		}
+		ret = qcuda_load_chunk(q, chunk, n);
+	}
+	if (!ret) {
+		return qemu_file_get_error(f);
+	}
+	if (!qcuda_read_reason(q, reason, NULL) || !*reason) {
+		snprintf(reason, sizeof(reason), "%s", strerror(-ret));
+	}
+	error_report("virtio-qcuda: GPU memory cannot be loaded: %s", reason);
+	return ret;
+}
+
+static int qcuda_load_cleanup(void *opaque)
+{
+	qcuda_close_ahead(opaque);
+	return 0;
+}
+
+/* Each part has chunks, and a length of 0 behind them; the first part has none. */
 static const SaveVMHandlers qcuda_save_handlers = {
 	.save_prepare = qcuda_save_prepare,
+	.save_setup = qcuda_save_setup,
+	.save_cleanup = qcuda_save_cleanup,
+	.save_live_iterate = qcuda_save_iterate,
+	.save_live_complete_precopy = qcuda_save_complete,
+	.state_pending_estimate = qcuda_ahead_left,
+	.state_pending_exact = qcuda_ahead_left,
+	.load_state = qcuda_load_ahead,
+	.load_cleanup = qcuda_load_cleanup,
 };
 
 /* A program may have begun since qcuda_save_prepare(). */
@@ -348,7 +529,11 @@ static int qcuda_get_state(QEMUFile *f, void *pv, size_t size, const VMStateFiel
 	struct vhost_dev *dev = &VHOST_USER_BASE(pv)->vhost_dev;
 	char reason[QCUDA_REASON_SIZE] = "";
 	Error *err = NULL;
-	int ret = dev->vhost_ops->vhost_set_mem_table(dev, dev->mem);
+	int ret;
+
+	/* All that came ahead has come. */
+	qcuda_close_ahead(VHOST_USER_QCUDA(pv));
+	ret = dev->vhost_ops->vhost_set_mem_table(dev, dev->mem);
 
 	if (ret < 0) {
 		error_report("virtio-qcuda: the VM's memory cannot be announced: %s",
@@ -439,6 +624,7 @@ static void qcuda_realize(DeviceState *dev, Error **errp)
 		error_prepend(errp, "virtio-qcuda: qcu-device does not serve this socket: ");
 		return;
 	}
+	q->ahead = -1;
 	register_savevm_live("virtio-qcuda-save", VMSTATE_INSTANCE_ID_ANY, 1, &qcuda_save_handlers,
 			     dev);
 	qcuda_watch(dev);
@@ -447,6 +633,7 @@ static void qcuda_realize(DeviceState *dev, Error **errp)
 static void qcuda_unrealize(DeviceState *dev)
 {
 	qcuda_watch_no_more(dev);
+	qcuda_close_ahead(VHOST_USER_QCUDA(dev));
 	unregister_savevm(NULL, "virtio-qcuda-save", dev);
 	/* What a disconnect that is under way would undo, the base undoes. */
 	VHOST_USER_BASE(dev)->connected = false;

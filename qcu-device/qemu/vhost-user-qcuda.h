@@ -33,6 +33,13 @@ struct VHostUserQcuda {
 	bool gone;
 	/* It has done so since the guest last reset the device. */
 	bool lost;
+
+	/*
+	 * GPU memory goes ahead, or comes: our end of a socket to the device process; -1: none. A
+	 * source keeps its end until the migration is over.
+	 */
+	int ahead;
+	bool ahead_ends; /* all of it has been read, or an error */
 };
 
 struct VHostUserQcudaClass {

@@ -57,7 +57,7 @@ FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char why[64] = ""; /* shorter than some reasons */
 	bool fits;
 
-	state_begin(&reader, &c);
+	state_begin(&reader, &c, NULL);
 	for (at = 0; at < size; at += part)
 		state_read(&reader, data + at, size - at < part ? size - at : part);
 	fits = state_is_whole(&reader, why, sizeof(why));

@@ -109,7 +109,7 @@ static bool fits(size_t len, char *why, size_t size)
 	if (!wrong_sum)
 		sum_up();
 	middle = len ? (middle + 1) % len : 0;
-	state_begin(&r, &c);
+	state_begin(&r, &c, NULL);
 	state_read(&r, &saved, middle);
 	assert_false(state_is_whole(&r, early, sizeof(early)));
 	state_read(&r, (const uint8_t *)&saved + middle, len - middle);

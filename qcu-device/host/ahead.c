@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Device memory that goes ahead (memory/ahead.h) while QEMU copies the memory of the running VM.
+ * QEMU gives a socket for it. At the source, one mirror after another is asked for its next piece;
+ * what has been written to QEMU is noted for the session, and left out when the session is saved.
+ * The list of it is good for this one migration: QEMU closes its end when that is over.
+ *
+ * Nothing here waits: for a mirror's answer and for room in the socket there are callbacks.
+ */
+#define _GNU_SOURCE /* memfd_create */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "qcu-device/base/complain.h"
+#include "qcu-device/host/vhost.h"
+
+#define ANSWER_MS 60000
+
+static void go_on_ahead(struct device *d);
+
+/* ---- the source ---- */
+
+/* A buffer to which each mirror copies in its turn. No mirror can make it shorter. */
+static int make_buffer(struct ahead_out *a)
+{
+	int fd = memfd_create("qcu-ahead", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	void *shared = MAP_FAILED;
+
+	if (fd >= 0 && !ftruncate(fd, AHEAD_BYTES) &&
+	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		shared = mmap(NULL, AHEAD_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+	if (shared != MAP_FAILED) {
+		a->shared = shared;
+		a->frame = malloc(sizeof(struct ahead_piece) + AHEAD_BYTES);
+	}
+	if (a->frame)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static void end_ahead(struct device *d)
+{
+	struct ahead_out *a = &d->ahead;
+	unsigned int q;
+
+	if (a->fd < 0)
+		return;
+	if (a->asked)
+		device_unwatch(d, d->session[a->session].mirror.ctl_fd);
+	device_unwatch(d, a->fd);
+	close(a->fd);
+	if (a->buffer >= 0)
+		close(a->buffer);
+	if (a->shared)
+		munmap(a->shared, AHEAD_BYTES);
+	free(a->frame);
+	for (q = 1; q <= QCU_MAX_SESSIONS; q++)
+		if (a->sent[q] > 0)
+			close(a->sent[q]);
+	*a = (struct ahead_out){.fd = -1, .buffer = -1};
+}
+
+/* QEMU writes nothing: its end is closed, so this migration is over. */
+static void qemu_has_closed(struct device *d, unsigned int queue)
+{
+	(void)queue;
+	end_ahead(d);
+}
+
+/* No piece comes any more. The socket stays open as long as the migration may use the list. */
+static void finish_ahead(struct device *d)
+{
+	struct ahead_out *a = &d->ahead;
+
+	a->session = QCU_MAX_SESSIONS + 1;
+	shutdown(a->fd, SHUT_WR);
+	device_watch(d, a->fd, qemu_has_closed, 0);
+}
+
+/* Notes that QEMU has all of the piece. Without the note it is copied once more. */
+static void note_sent(struct ahead_out *a)
+{
+	struct ahead_piece piece;
+	int *sent = &a->sent[a->session];
+
+	memcpy(&piece, a->frame, sizeof(piece));
+	if (!*sent)
+		*sent = memfd_create("qcu-sent", MFD_CLOEXEC);
+	if (*sent > 0 && write(*sent, &piece, sizeof(piece)) != sizeof(piece))
+		complain("it cannot be noted what has gone ahead");
+}
+
+static void write_frame(struct device *d, unsigned int queue)
+{
+	struct ahead_out *a = &d->ahead;
+	ssize_t n = 1;
+
+	(void)queue;
+	while (a->done < a->bytes && n > 0) {
+		n = send(a->fd, a->frame + a->done, a->bytes - a->done, MSG_NOSIGNAL);
+		if (n > 0)
+			a->done += (size_t)n;
+	}
+	if (a->done < a->bytes) {
+		if (errno != EAGAIN && errno != EINTR)
+			end_ahead(d);
+		return;
+	}
+	if (a->bytes)
+		note_sent(a);
+	a->bytes = 0;
+	device_unwatch(d, a->fd);
+	go_on_ahead(d);
+}
+
+static bool is_zero(const uint8_t *p, size_t len)
+{
+	return !p[0] && !memcmp(p, p + 1, len - 1);
+}
+
+/* What is in the buffer goes to QEMU. The mirror may write there at any time, so it is copied. */
+static void begin_frame(struct device *d, const struct mirror_answer *answer)
+{
+	struct ahead_out *a = &d->ahead;
+	struct ahead_piece piece = {
+		.addr = answer->addr, .session = a->session, .len = answer->len};
+	uint8_t *bytes = a->frame + sizeof(piece);
+
+	memcpy(bytes, a->shared, piece.len);
+	if (is_zero(bytes, piece.len)) {
+		go_on_ahead(d);
+		return;
+	}
+	piece.sum = ahead_sum(bytes, piece.len);
+	memcpy(a->frame, &piece, sizeof(piece));
+	a->bytes = sizeof(piece) + piece.len;
+	a->done = 0;
+	device_watch_writable(d, a->fd, write_frame);
+}
+
+static void take_answer(struct device *d, unsigned int queue)
+{
+	const int ctl = d->session[queue].mirror.ctl_fd;
+	struct ahead_out *a = &d->ahead;
+	struct mirror_answer answer;
+	ssize_t n = recv(ctl, &answer, sizeof(answer), MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	device_unwatch(d, ctl);
+	a->asked = false;
+	if (n == sizeof(answer) && answer.ok && answer.len && answer.len <= AHEAD_BYTES) {
+		begin_frame(d, &answer);
+		return;
+	}
+	/* It has no more, or has died. */
+	a->begun = false;
+	a->session++;
+	go_on_ahead(d);
+}
+
+static bool ask_for_piece(struct device *d)
+{
+	struct ahead_out *a = &d->ahead;
+	struct session *s = &d->session[a->session];
+	const struct mirror_message m = {.what = MIRROR_AHEAD, .session = a->session};
+
+	if (s->state != SESSION_LIVE || s->held)
+		return false;
+	atomic_store(&d->states[a->session].told, true);
+	if (!mirror_tell(&s->mirror, &m, &a->buffer, !a->begun, MSG_DONTWAIT))
+		return false;
+	a->begun = a->asked = true;
+	device_watch(d, s->mirror.ctl_fd, take_answer, a->session);
+	return true;
+}
+
+/* The next piece, of this session or the next one that has some. */
+static void go_on_ahead(struct device *d)
+{
+	struct ahead_out *a = &d->ahead;
+
+	if (a->settles) {
+		device_watch_writable(d, a->fd, write_frame);
+		return;
+	}
+	while (!a->ends && a->session <= d->opt->sessions) {
+		if (ask_for_piece(d))
+			return;
+		a->begun = false;
+		a->session++;
+	}
+	finish_ahead(d);
+}
+
+bool ahead_start(struct device *d, int fd)
+{
+	struct ahead_out *a = &d->ahead;
+
+	end_ahead(d);
+	a->fd = fd;
+	a->session = 1;
+	a->buffer = make_buffer(a);
+	if (a->buffer < 0) {
+		end_ahead(d);
+		return false;
+	}
+	go_on_ahead(d);
+	return true;
+}
+
+/*
+ * A mirror is about to be asked something else, so its answer comes first. The next piece is asked
+ * for from the poll loop.
+ */
+void ahead_settle(struct device *d)
+{
+	struct ahead_out *a = &d->ahead;
+	struct pollfd p;
+
+	if (a->fd < 0 || !a->asked)
+		return;
+	p = (struct pollfd){.fd = d->session[a->session].mirror.ctl_fd, .events = POLLIN};
+	if (poll(&p, 1, ANSWER_MS) == 1) {
+		a->settles = true;
+		take_answer(d, a->session);
+		a->settles = false;
+	}
+	if (a->fd >= 0 && a->asked)
+		sessions_kill(d, a->session, "ended, because its mirror does not answer");
+}
+
+/* The device stops. A piece that has begun goes to its end, when QEMU reads it. */
+void ahead_stop(struct device *d)
+{
+	struct ahead_out *a = &d->ahead;
+
+	if (a->fd < 0)
+		return;
+	a->ends = true;
+	ahead_settle(d);
+}
+
+int ahead_sent(struct device *d, unsigned int queue)
+{
+	struct ahead_out *a = &d->ahead;
+	struct pollfd p = {.fd = a->fd, .events = POLLIN};
+
+	/* QEMU's end is open as long as it is the same migration. */
+	if (a->fd < 0 || !d->stands || poll(&p, 1, 0) > 0 || a->sent[queue] <= 0)
+		return -1;
+	return a->sent[queue];
+}
+
+void ahead_mirror_gone(struct device *d, const struct mirror_process *p)
+{
+	struct ahead_out *a = &d->ahead;
+
+	if (a->fd < 0 || !a->asked || d->session[a->session].mirror.ctl_fd != p->ctl_fd)
+		return;
+	device_unwatch(d, p->ctl_fd);
+	a->asked = a->begun = false;
+	a->session++;
+	go_on_ahead(d);
+}
+
+/* ---- the target ---- */
+
+void ahead_forget_came(struct device *d)
+{
+	if (d->coming >= 0) {
+		device_unwatch(d, d->coming);
+		close(d->coming);
+		d->coming = -1;
+	}
+	if (d->came)
+		ahead_end(d->came);
+	free(d->came);
+	d->came = NULL;
+}
+
+/* A state may bring some, too. */
+bool ahead_prepare(struct device *d, uint64_t most)
+{
+	if (d->came)
+		return true;
+	d->came = malloc(sizeof(*d->came));
+	if (d->came && ahead_begin(d->came, d->opt->sessions, most))
+		return true;
+	free(d->came);
+	d->came = NULL;
+	return false;
+}
+
+/* After what is wrong nothing is read: QEMU's write fails, and it asks for the reason. */
+static void read_coming(struct device *d, unsigned int queue)
+{
+	static uint8_t bytes[STATE_PIECE];
+	ssize_t n;
+
+	(void)queue;
+	do {
+		n = read(d->coming, bytes, sizeof(bytes));
+		if (n > 0)
+			ahead_read(d->came, bytes, (size_t)n);
+	} while (!d->came->bad && (n > 0 || (n < 0 && errno == EINTR)));
+	if (!d->came->bad && n < 0 && errno == EAGAIN)
+		return;
+	if (d->came->bad)
+		snprintf(d->not_loaded, sizeof(d->not_loaded), "%s", d->came->why);
+	device_unwatch(d, d->coming);
+	close(d->coming);
+	d->coming = -1;
+}
+
+bool ahead_expect(struct device *d, int fd, uint64_t most)
+{
+	ahead_forget_came(d);
+	if (!ahead_prepare(d, most)) {
+		close(fd);
+		return false;
+	}
+	d->coming = fd;
+	device_watch(d, fd, read_coming, 0);
+	return true;
+}
+
+void ahead_arrives(struct device *d)
+{
+	if (d->coming >= 0)
+		read_coming(d, 0);
+}
+
+void ahead_over(struct device *d)
+{
+	end_ahead(d);
+	ahead_forget_came(d);
+}
