@@ -35,7 +35,8 @@ static int add_segments(struct call *c, struct pieces *ps)
 	size_t i;
 
 	if (c->m->restore)
-		return pieces_add(ps, c->m->restore->data, c->m->restore->len, false);
+		return pieces_add(ps, c->m->restore->data, c->m->restore->len,
+				  c->m->restore->registered);
 	for (i = 0; i < c->req->seg_count && !rc; i++) {
 		uint64_t gpa = c->req->segs[i].gpa, left = c->req->segs[i].len;
 

@@ -174,6 +174,7 @@ struct mirror {
 struct mir_restore {
 	void *data;
 	size_t len;
+	bool registered; /* the GPU may use it in place */
 };
 
 /* One command that is being carried out. */

@@ -19,11 +19,14 @@
 #include <unistd.h>
 
 #include "qcu-device/base/complain.h"
+#include "qcu-device/base/spin.h"
 #include "qcu-device/host/vhost.h"
 
-#define ANSWER_MS 60000
+/* How long one copy may take. */
+#define PATIENCE_MS 2000
 
 static void go_on_ahead(struct device *d);
+static void use_answer(struct device *d, const struct mirror_answer *answer);
 
 /* ---- the source ---- */
 
@@ -47,6 +50,16 @@ static int make_buffer(struct ahead_out *a)
 	return -1;
 }
 
+/* An answer that comes later is not heard. */
+static void forget_question(struct device *d)
+{
+	struct ahead_out *a = &d->ahead;
+
+	if (a->asked)
+		device_unwatch(d, d->session[a->session].mirror.ctl_fd);
+	a->asked = false;
+}
+
 static void end_ahead(struct device *d)
 {
 	struct ahead_out *a = &d->ahead;
@@ -54,8 +67,7 @@ static void end_ahead(struct device *d)
 
 	if (a->fd < 0)
 		return;
-	if (a->asked)
-		device_unwatch(d, d->session[a->session].mirror.ctl_fd);
+	forget_question(d);
 	device_unwatch(d, a->fd);
 	close(a->fd);
 	if (a->buffer >= 0)
@@ -95,13 +107,16 @@ static void note_sent(struct ahead_out *a)
 	memcpy(&piece, a->frame, sizeof(piece));
 	if (!*sent)
 		*sent = memfd_create("qcu-sent", MFD_CLOEXEC);
-	if (*sent > 0 && write(*sent, &piece, sizeof(piece)) != sizeof(piece))
+	if (*sent > 0 && write(*sent, &piece, sizeof(piece)) == sizeof(piece))
+		a->went += piece.len;
+	else
 		complain("it cannot be noted what has gone ahead");
 }
 
 static void write_frame(struct device *d, unsigned int queue)
 {
 	struct ahead_out *a = &d->ahead;
+	struct mirror_answer answer;
 	ssize_t n = 1;
 
 	(void)queue;
@@ -119,7 +134,12 @@ static void write_frame(struct device *d, unsigned int queue)
 		note_sent(a);
 	a->bytes = 0;
 	device_unwatch(d, a->fd);
-	go_on_ahead(d);
+	answer = a->heard;
+	a->heard.len = 0;
+	if (answer.len && !a->ends)
+		use_answer(d, &answer);
+	else
+		go_on_ahead(d);
 }
 
 static bool is_zero(const uint8_t *p, size_t len)
@@ -147,25 +167,35 @@ static void begin_frame(struct device *d, const struct mirror_answer *answer)
 	device_watch_writable(d, a->fd, write_frame);
 }
 
-static void take_answer(struct device *d, unsigned int queue)
+/* A mirror may answer anything. */
+static void use_answer(struct device *d, const struct mirror_answer *answer)
 {
-	const int ctl = d->session[queue].mirror.ctl_fd;
 	struct ahead_out *a = &d->ahead;
-	struct mirror_answer answer;
-	ssize_t n = recv(ctl, &answer, sizeof(answer), MSG_DONTWAIT);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	device_unwatch(d, ctl);
-	a->asked = false;
-	if (n == sizeof(answer) && answer.ok && answer.len && answer.len <= AHEAD_BYTES) {
-		begin_frame(d, &answer);
+	if (answer->ok && answer->len && answer->len <= AHEAD_BYTES) {
+		begin_frame(d, answer);
 		return;
 	}
 	/* It has no more, or has died. */
 	a->begun = false;
 	a->session++;
 	go_on_ahead(d);
+}
+
+static void take_answer(struct device *d, unsigned int queue)
+{
+	struct mirror_process *p = &d->session[queue].mirror;
+	struct mirror_answer answer;
+	ssize_t n = recv(p->ctl_fd, &answer, sizeof(answer), MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n != sizeof(answer) || answer.what != MIRROR_AHEAD)
+		answer.ok = false;
+	else if (--p->owes)
+		return; /* to a question of before */
+	forget_question(d);
+	use_answer(d, &answer);
 }
 
 static bool ask_for_piece(struct device *d)
@@ -180,6 +210,8 @@ static bool ask_for_piece(struct device *d)
 	if (!mirror_tell(&s->mirror, &m, &a->buffer, !a->begun, MSG_DONTWAIT))
 		return false;
 	a->begun = a->asked = true;
+	a->asked_ns = spin_clock();
+	s->mirror.owes++;
 	device_watch(d, s->mirror.ctl_fd, take_answer, a->session);
 	return true;
 }
@@ -189,10 +221,6 @@ static void go_on_ahead(struct device *d)
 {
 	struct ahead_out *a = &d->ahead;
 
-	if (a->settles) {
-		device_watch_writable(d, a->fd, write_frame);
-		return;
-	}
 	while (!a->ends && a->session <= d->opt->sessions) {
 		if (ask_for_piece(d))
 			return;
@@ -218,25 +246,38 @@ bool ahead_start(struct device *d, int fd)
 	return true;
 }
 
-/*
- * A mirror is about to be asked something else, so its answer comes first. The next piece is asked
- * for from the poll loop.
- */
-void ahead_settle(struct device *d)
+bool ahead_heard(struct device *d, unsigned int queue, const struct mirror_answer *answer)
+{
+	struct session *s = &d->session[queue];
+	struct ahead_out *a = &d->ahead;
+
+	if (!s->mirror.owes)
+		return false;
+	if (--s->mirror.owes || a->fd < 0 || !a->asked || a->session != queue)
+		return true;
+	forget_question(d);
+	a->heard = *answer;
+	device_watch_writable(d, a->fd, write_frame);
+	return true;
+}
+
+/* How long until ahead_look() has something to do, in milliseconds; -1: nothing. */
+int ahead_wait_ms(const struct device *d)
+{
+	return d->ahead.fd >= 0 && d->ahead.asked ? PATIENCE_MS / 2 : -1;
+}
+
+/* A copy may wait for the GPU, and the GPU for the program. Then the rest goes with the state. */
+void ahead_look(struct device *d)
 {
 	struct ahead_out *a = &d->ahead;
-	struct pollfd p;
 
-	if (a->fd < 0 || !a->asked)
+	if (a->fd < 0 || !a->asked || spin_clock() - a->asked_ns < PATIENCE_MS * 1000000ull)
 		return;
-	p = (struct pollfd){.fd = d->session[a->session].mirror.ctl_fd, .events = POLLIN};
-	if (poll(&p, 1, ANSWER_MS) == 1) {
-		a->settles = true;
-		take_answer(d, a->session);
-		a->settles = false;
-	}
-	if (a->fd >= 0 && a->asked)
-		sessions_kill(d, a->session, "ended, because its mirror does not answer");
+	forget_question(d);
+	a->begun = false;
+	a->session++;
+	go_on_ahead(d);
 }
 
 /* The device stops. A piece that has begun goes to its end, when QEMU reads it. */
@@ -247,7 +288,10 @@ void ahead_stop(struct device *d)
 	if (a->fd < 0)
 		return;
 	a->ends = true;
-	ahead_settle(d);
+	if (a->asked) {
+		forget_question(d);
+		finish_ahead(d);
+	}
 }
 
 int ahead_sent(struct device *d, unsigned int queue)
@@ -267,8 +311,8 @@ void ahead_mirror_gone(struct device *d, const struct mirror_process *p)
 
 	if (a->fd < 0 || !a->asked || d->session[a->session].mirror.ctl_fd != p->ctl_fd)
 		return;
-	device_unwatch(d, p->ctl_fd);
-	a->asked = a->begun = false;
+	forget_question(d);
+	a->begun = false;
 	a->session++;
 	go_on_ahead(d);
 }
@@ -286,6 +330,8 @@ void ahead_forget_came(struct device *d)
 		ahead_end(d->came);
 	free(d->came);
 	d->came = NULL;
+	memset(d->expected, 0, sizeof(d->expected));
+	spares_expect_nothing(d);
 }
 
 /* A state may bring some, too. */
@@ -301,6 +347,21 @@ bool ahead_prepare(struct device *d, uint64_t most)
 	return false;
 }
 
+/* Whole windows of the session whose memory comes are made ready meanwhile. */
+static void expect_more(struct device *d)
+{
+	const unsigned int q = d->came->piece.session;
+	uint64_t whole;
+
+	if (d->came->bad || !q || q > d->opt->sessions || d->came->file[q] < 0)
+		return;
+	whole = d->came->size[q] / AHEAD_WINDOW * AHEAD_WINDOW;
+	if (whole <= d->expected[q])
+		return;
+	d->expected[q] = whole;
+	spares_expect(d, q, d->came->file[q], whole);
+}
+
 /* After what is wrong nothing is read: QEMU's write fails, and it asks for the reason. */
 static void read_coming(struct device *d, unsigned int queue)
 {
@@ -312,6 +373,8 @@ static void read_coming(struct device *d, unsigned int queue)
 		n = read(d->coming, bytes, sizeof(bytes));
 		if (n > 0)
 			ahead_read(d->came, bytes, (size_t)n);
+		if (n > 0)
+			expect_more(d);
 	} while (!d->came->bad && (n > 0 || (n < 0 && errno == EINTR)));
 	if (!d->came->bad && n < 0 && errno == EAGAIN)
 		return;

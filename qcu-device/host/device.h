@@ -139,10 +139,15 @@ enum mirror_tells {
 	 */
 	MIRROR_RESTORE,
 	/*
-	 * Copy the next piece of memory that goes ahead into the buffer (answer). With a buffer:
-	 * begin with the first one.
+	 * Copy the next piece of memory that goes ahead into the buffer. With a buffer: begin with
+	 * the first one. The answer may come at any time, also after others.
 	 */
 	MIRROR_AHEAD,
+	/*
+	 * To a spare: so much of this file has come ahead for the session that it will get, and
+	 * more will.
+	 */
+	MIRROR_COMES,
 };
 
 /* The addresses of the queue's parts are guest-physical: the sender has them mapped elsewhere. */
@@ -155,10 +160,12 @@ struct mirror_message {
 	bool event_idx;
 	unsigned int num;
 	uint64_t desc, avail, used;
+	uint64_t bytes; /* for MIRROR_COMES */
 };
 
 /* A guest may have broken into the mirror: nothing in it is trusted. */
 struct mirror_answer {
+	uint32_t what; /* it answers this */
 	bool ok;
 	bool passes; /* if not ok: the reason may pass */
 	char why[160];

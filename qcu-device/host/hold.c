@@ -47,17 +47,20 @@ static bool ask_mirror(struct device *d, unsigned int queue, enum mirror_tells w
 }
 
 /* A mirror that says nothing in time, or nonsense, is killed. */
-static bool hear_answer(struct device *d, unsigned int queue, unsigned int ms,
-			struct mirror_answer *a)
+static bool hear_answer(struct device *d, unsigned int queue, enum mirror_tells what,
+			unsigned int ms, struct mirror_answer *a)
 {
 	struct session *s = &d->session[queue];
 	struct pollfd p = {.fd = s->mirror.ctl_fd, .events = POLLIN};
-	ssize_t n = -1;
+	ssize_t n;
 	char *c;
 
-	if (poll(&p, 1, (int)ms) == 1)
-		n = recv(s->mirror.ctl_fd, a, sizeof(*a), MSG_DONTWAIT);
-	if (n != sizeof(*a)) {
+	do {
+		n = -1;
+		if (poll(&p, 1, (int)ms) == 1)
+			n = recv(s->mirror.ctl_fd, a, sizeof(*a), MSG_DONTWAIT);
+	} while (n == sizeof(*a) && a->what == MIRROR_AHEAD && ahead_heard(d, queue, a));
+	if (n != sizeof(*a) || a->what != (uint32_t)what) {
 		*a = (struct mirror_answer){.why = "its mirror does not answer"};
 		sessions_kill(d, queue, "ended, because its mirror does not answer");
 		return false;
@@ -77,7 +80,6 @@ bool sessions_hold(struct device *d, unsigned int wait_ms, bool vm_stands, bool 
 	unsigned int q;
 
 	*passes = true;
-	ahead_settle(d);
 	sessions_settle(d);
 	for (q = 1; q <= d->opt->sessions; q++) {
 		struct session *s = &d->session[q];
@@ -95,7 +97,7 @@ bool sessions_hold(struct device *d, unsigned int wait_ms, bool vm_stands, bool 
 	for (q = 1; q <= d->opt->sessions; q++) {
 		struct session *s = &d->session[q];
 
-		if (asked[q] && !hear_answer(d, q, wait_ms + ANSWER_MS, &a)) {
+		if (asked[q] && !hear_answer(d, q, MIRROR_HOLD, wait_ms + ANSWER_MS, &a)) {
 			*passes &= a.passes;
 			if (ok || !a.passes)
 				refuse_session(s, a.why, why, size);
@@ -126,7 +128,7 @@ void sessions_go_on(struct device *d)
 /* A file, pipe or socket that gets a state, and the sum of it. */
 struct state_out {
 	int fd;
-	uint64_t sum;
+	uint64_t sum, bytes;
 	char *why;
 	size_t size;
 };
@@ -145,6 +147,7 @@ static bool write_bytes(struct state_out *to, const void *from, size_t len)
 {
 	const uint8_t *at = from;
 
+	to->bytes += len;
 	while (len) {
 		ssize_t n = write(to->fd, at, len);
 
@@ -238,7 +241,7 @@ static bool save_archive(struct device *d, unsigned int queue, const int ends[2]
 		carried = carry_archive(&from, to);
 	/* If it is not carried to its end, the mirror's next write fails. */
 	close(ends[0]);
-	saved = asked && hear_answer(d, queue, TRANSFER_MS, &a);
+	saved = asked && hear_answer(d, queue, MIRROR_SAVE, TRANSFER_MS, &a);
 	if (!carried)
 		return false;
 	if (!saved)
@@ -311,7 +314,7 @@ struct state_check device_check(const struct device *d)
 bool sessions_save(struct device *d, int fd, char *why, size_t size)
 {
 	unsigned int q, n = sessions_open(d, NULL);
-	struct state_out to = {fd, 0, why, size};
+	struct state_out to = {.fd = fd, .why = why, .size = size};
 	struct state head;
 	uint64_t sum;
 	bool ok;
@@ -322,7 +325,13 @@ bool sessions_save(struct device *d, int fd, char *why, size_t size)
 		if (d->session[q].state != SESSION_NONE)
 			ok = save_session(d, q, &to);
 	sum = to.sum;
-	return ok && write_bytes(&to, &sum, sizeof(sum));
+	ok = ok && write_bytes(&to, &sum, sizeof(sum));
+	if (ok && d->ahead.went)
+		complain("%llu KiB of the programs' GPU memory went ahead, and %llu KiB with the "
+			 "rest",
+			 (unsigned long long)d->ahead.went >> 10,
+			 (unsigned long long)to.bytes >> 10);
+	return ok;
 }
 
 /* A piece of the state. */
@@ -331,21 +340,23 @@ static bool write_piece(struct state_out *to, const void *bytes, uint64_t len)
 	return write_summed(to, &len, sizeof(len)) && write_bytes(to, bytes, len);
 }
 
-static bool write_came(struct state_out *to, unsigned int queue, const struct ahead_file *f)
+static bool write_came(struct state_out *to, unsigned int queue, const struct ahead_list *l, int fd)
 {
+	static uint8_t bytes[STATE_PIECE];
 	struct ahead_piece piece;
 	uint64_t at, len;
 	size_t i;
 	bool ok = true;
 
-	for (i = 0; ok && i < f->count; i++) {
-		const struct ahead_place *p = &f->place[i];
+	for (i = 0; ok && i < l->count; i++) {
+		const struct ahead_place *p = &l->place[i];
 
 		piece = (struct ahead_piece){p->addr, p->sum, queue, p->len};
 		ok = write_piece(to, &piece, sizeof(piece));
 		for (at = 0; ok && at < p->len; at += len) {
 			len = p->len - at < STATE_PIECE ? p->len - at : STATE_PIECE;
-			ok = write_piece(to, f->bytes + p->at + at, len);
+			ok = pread(fd, bytes, len, (off_t)(p->at + at)) == (ssize_t)len &&
+			     write_piece(to, bytes, len);
 		}
 	}
 	return ok && write_piece(to, NULL, 0);
@@ -355,20 +366,20 @@ static bool write_came(struct state_out *to, unsigned int queue, const struct ah
 static bool save_came(const struct device *d, unsigned int queue, struct state_out *to)
 {
 	const int fd = d->came ? d->came->file[queue] : -1;
-	struct ahead_file f = {0};
+	struct ahead_list l = {0};
 	bool ok;
 
-	if (fd >= 0 && !ahead_open(&f, fd))
+	if (fd >= 0 && !ahead_list(&l, fd))
 		return refuse_moving(to->why, to->size, "there is no memory for it");
-	ok = write_came(to, queue, &f);
-	ahead_close(&f);
+	ok = write_came(to, queue, &l, fd);
+	ahead_unlist(&l);
 	return ok;
 }
 
 bool sessions_save_again(const struct device *d, int fd, char *why, size_t size)
 {
 	const struct state_reader *state = d->loaded;
-	struct state_out to = {fd, 0, why, size};
+	struct state_out to = {.fd = fd, .why = why, .size = size};
 	bool ok = write_summed(&to, &state->head, sizeof(state->head));
 	unsigned int i;
 	uint64_t sum;
@@ -424,7 +435,8 @@ static bool await_restored(struct device *d, char *why, size_t size)
 	for (q = 1; q <= d->opt->sessions; q++) {
 		struct session *s = &d->session[q];
 
-		if (!s->restored || s->state != SESSION_LIVE || hear_answer(d, q, TRANSFER_MS, &a))
+		if (!s->restored || s->state != SESSION_LIVE ||
+		    hear_answer(d, q, MIRROR_RESTORE, TRANSFER_MS, &a))
 			continue;
 		refuse_moving(why, size, "%s (pid %u in the VM) cannot be restored: %s", s->comm,
 			      s->guest_pid, a.why);

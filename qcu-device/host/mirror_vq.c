@@ -50,6 +50,9 @@ struct vq {
 	struct ring_chain chain; /* the chain that is being taken */
 	_Atomic(struct vq_request *) taken[RING_MAX]; /* by head: requests that are not answered */
 	struct spin spin;
+	pthread_t going; /* copies memory that goes ahead */
+	bool copies;	 /* it is there */
+	int buffer;
 };
 
 struct vq_request {
@@ -307,51 +310,75 @@ static void answer_main(struct vq *vq, const struct mirror_answer *a)
 
 static void restore_saved(struct vq *vq, int fd, int ahead)
 {
-	struct mirror_answer a = {0};
+	struct mirror_answer a = {.what = MIRROR_RESTORE};
 
-	mir_ahead_came(vq->m, ahead);
+	if (ahead >= 0)
+		mir_ahead_came(vq->m, ahead);
 	a.ok = fd >= 0 && mir_restore(vq->m, fd, a.why, sizeof(a.why));
 	close(fd);
+	answer_main(vq, &a);
+	mir_ahead_drop(vq->m);
 	if (ahead >= 0)
 		close(ahead);
-	answer_main(vq, &a);
 	if (!a.ok)
 		_exit(MIRROR_EXIT_SETUP);
 }
 
-static void save_into(struct vq *vq, const struct mirror_message *m, int fd, int sent)
+/* The thread `going`. */
+static void *copy_ahead(void *arg)
 {
-	struct mirror_answer a = {0};
-
-	if (sent >= 0)
-		mir_ahead_sent(vq->m, sent);
-	a.ok = fd >= 0 && mir_save(vq->m, fd, m->wait_ms, a.why, sizeof(a.why));
-	close(fd);
-	if (sent >= 0)
-		close(sent);
-	answer_main(vq, &a);
-}
-
-/* Nothing is said about the rest if there is no more. */
-static void copy_ahead(struct vq *vq, int buffer)
-{
-	struct mirror_answer a = {0};
+	struct vq *vq = arg;
+	struct mirror_answer a = {.what = MIRROR_AHEAD};
 	struct ahead_piece piece;
 
-	atomic_store(&vq->args->states[vq->session].told, false);
-	if (buffer >= 0)
-		a.ok = mir_ahead_begin(vq->m, buffer);
-	else
-		a.ok = true;
-	a.ok = a.ok && mir_ahead_next(vq->m, &piece);
+	a.ok = (vq->buffer < 0 || mir_ahead_begin(vq->m, vq->buffer)) &&
+	       mir_ahead_next(vq->m, &piece);
 	if (a.ok) {
 		a.addr = piece.addr;
 		a.len = piece.len;
 	} else {
 		mir_ahead_end(vq->m);
 	}
+	if (vq->buffer >= 0)
+		close(vq->buffer);
+	answer_main(vq, &a);
+	return NULL;
+}
+
+/* Before this the thread has answered, or it copies, which ends when the GPU has no work. */
+static void join_copying(struct vq *vq)
+{
+	if (vq->copies)
+		pthread_join(vq->going, NULL);
+	vq->copies = false;
+}
+
+/* The copy may wait for the GPU, and the GPU for a command. So another thread waits. */
+static void begin_copying(struct vq *vq, int buffer)
+{
+	atomic_store(&vq->args->states[vq->session].told, false);
+	join_copying(vq);
+	vq->buffer = buffer;
+	vq->copies = !pthread_create(&vq->going, NULL, copy_ahead, vq);
+	if (vq->copies)
+		return;
 	if (buffer >= 0)
 		close(buffer);
+	answer_main(vq, &(struct mirror_answer){.what = MIRROR_AHEAD});
+}
+
+static void save_into(struct vq *vq, const struct mirror_message *m, int fd, int sent)
+{
+	struct mirror_answer a = {.what = MIRROR_SAVE};
+
+	join_copying(vq);
+	mir_ahead_end(vq->m);
+	if (sent >= 0)
+		mir_ahead_sent(vq->m, sent);
+	a.ok = fd >= 0 && mir_save(vq->m, fd, m->wait_ms, a.why, sizeof(a.why));
+	close(fd);
+	if (sent >= 0)
+		close(sent);
 	answer_main(vq, &a);
 }
 
@@ -386,12 +413,10 @@ static bool take_needed(struct vq *vq, uint64_t end)
 static void hold_session(struct vq *vq, const struct mirror_message *m, bool takes)
 {
 	const uint64_t end = spin_clock() + m->wait_ms * 1000000ull;
-	struct mirror_answer a = {0};
+	struct mirror_answer a = {.what = MIRROR_HOLD};
 	bool waits;
 
 	atomic_store(&vq->args->states[vq->session].told, false);
-	if (m->vm_stands)
-		mir_ahead_end(vq->m);
 	mir_bring_back(vq->m, m->wait_ms);
 	do {
 		a.ok = mir_can_save(vq->m, SLICE_MS, &a.passes, a.why, sizeof(a.why));
@@ -443,7 +468,7 @@ static void obey(struct vq *vq)
 		take_call_fd(vq, fds[0]);
 		return;
 	case MIRROR_AHEAD:
-		copy_ahead(vq, fds[0]);
+		begin_copying(vq, fds[0]);
 		return;
 	case MIRROR_HOLD:
 		hold_session(vq, &m, true);
@@ -569,6 +594,14 @@ static void begin_to_note(struct vq *vq)
 	close(args->named);
 }
 
+/* A spare may get memory of its session before the session. */
+static void take_memory(struct vq *vq, int fd, uint64_t bytes)
+{
+	if (vq->args->warm)
+		mir_ahead_comes(vq->m, fd, bytes);
+	close(fd);
+}
+
 /*
  * Waits for the session. If the socket is closed first, there is nothing to do, and the process
  * exits. saved: the file with a saved session, or -1: it is a new session, and the queue is there;
@@ -580,8 +613,9 @@ static void take_session(struct vq *vq, int saved[2])
 	int fds[2];
 	char name[16];
 
-	while (!read_message(vq, &m, fds, 0))
-		;
+	while (!read_message(vq, &m, fds, 0) || m.what == MIRROR_COMES)
+		if (fds[0] >= 0)
+			take_memory(vq, fds[0], m.bytes);
 	if (!m.session || m.session > vq->args->opt->sessions ||
 	    (m.what != MIRROR_BEGIN && (m.what != MIRROR_RESTORE || fds[0] < 0)))
 		_exit(MIRROR_EXIT_SETUP);

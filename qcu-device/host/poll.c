@@ -70,7 +70,7 @@ void device_poll(struct device *d)
 		fds[i] = (struct pollfd){.fd = watches[i].fd, .events = watches[i].events};
 		number[i] = watches[i].number;
 	}
-	if (poll(fds, n, -1) < 0) {
+	if (poll(fds, n, ahead_wait_ms(d)) < 0) {
 		if (errno != EINTR) {
 			fprintf(stderr, "qcu-device: poll: %s\n", strerror(errno));
 			d->over = d->failed = true;

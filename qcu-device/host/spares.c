@@ -188,6 +188,32 @@ static void spare_died(struct device *d, unsigned int unused)
 	}
 }
 
+static void keep_spare(struct device *d, const struct mirror_process *p)
+{
+	d->spare[d->spares++] = *p;
+	device_watch(d, p->pidfd, spare_died, 0);
+}
+
+/* The first spare that expects memory of this session. 0: that expects none. d->spares: there is
+ * none. */
+static unsigned int find_spare(const struct device *d, unsigned int queue)
+{
+	unsigned int i;
+
+	for (i = 0; i < d->spares && d->spare[i].expects != queue; i++)
+		;
+	return i;
+}
+
+static unsigned int count_expecting(const struct device *d)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < d->spares; i++)
+		n += d->spare[i].expects != 0;
+	return n;
+}
+
 void spares_fill(struct device *d)
 {
 	struct mirror_process p;
@@ -195,13 +221,13 @@ void spares_fill(struct device *d)
 	/*
 	 * If the control queue is up, the guest has a driver, and QEMU has settled the VM's memory.
 	 */
-	while (!d->over && !d->spares_fail && d->ring[0].num && d->spares < d->opt->prewarm) {
+	while (!d->over && !d->spares_fail && d->ring[0].num && d->spares < PREWARM_MAX &&
+	       d->spares - count_expecting(d) < d->opt->prewarm) {
 		if (!new_mirror(d, &p, true)) {
 			d->spares_fail = true;
 			return;
 		}
-		d->spare[d->spares++] = p;
-		device_watch(d, p.pidfd, spare_died, 0);
+		keep_spare(d, &p);
 	}
 }
 
@@ -277,12 +303,19 @@ static bool give_session(struct device *d, unsigned int queue, const struct mirr
 bool spares_take(struct device *d, unsigned int queue, const struct saved_files *saved,
 		 struct mirror_process *out)
 {
+	unsigned int i;
+
 	d->spares_fail = false;
 	d->states[queue].begun = false;
-	while (d->spares) {
+	for (;;) {
+		i = saved ? find_spare(d, queue) : d->spares;
 		/* The oldest spare is the most likely one to be ready. */
-		*out = d->spare[0];
-		remove_spare(d, 0);
+		if (i == d->spares)
+			i = find_spare(d, 0);
+		if (i == d->spares)
+			break;
+		*out = d->spare[i];
+		remove_spare(d, i);
 		if (give_session(d, queue, out, saved))
 			return true;
 		/* The spare has died, and the poll loop has not seen it yet. */
@@ -295,4 +328,43 @@ bool spares_take(struct device *d, unsigned int queue, const struct saved_files 
 	complain("session %u: its mirror does not take it: %s", queue, strerror(errno));
 	kill_and_reap(d, out);
 	return false;
+}
+
+/* ---- memory that comes ahead ---- */
+
+/* So many sessions have a spare of their own. What has come for others is made ready later. */
+#define EXPECTING_MAX 8
+
+void spares_expect(struct device *d, unsigned int queue, int ahead, uint64_t bytes)
+{
+	const struct mirror_message m = {.what = MIRROR_COMES, .bytes = bytes};
+	struct mirror_process new = {.pid = 0};
+	unsigned int i = find_spare(d, queue);
+
+	if (i == d->spares) {
+		/* An older QEMU announces the VM's memory later, and no mirror is made without. */
+		if (!d->ram.count || count_expecting(d) == EXPECTING_MAX ||
+		    d->spares == PREWARM_MAX || !new_mirror(d, &new, true))
+			return;
+		new.expects = queue;
+		keep_spare(d, &new);
+	}
+	/* If it is busy, it hears of more soon. */
+	(void)mirror_tell(&d->spare[i], &m, &ahead, 1, MSG_DONTWAIT);
+}
+
+void spares_expect_nothing(struct device *d)
+{
+	unsigned int i;
+
+	for (i = 0; i < d->spares;) {
+		struct mirror_process p = d->spare[i];
+
+		if (!p.expects) {
+			i++;
+			continue;
+		}
+		remove_spare(d, i);
+		kill_and_reap(d, &p);
+	}
 }

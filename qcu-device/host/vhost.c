@@ -555,6 +555,7 @@ int vhost_serve(int sock, const struct device_options *opt, struct take_over *t)
 	memwatch_begin(d);
 	while (!d->over) {
 		device_poll(d);
+		ahead_look(d);
 		spares_fill(d);
 		memwatch_ask(d);
 	}

@@ -27,10 +27,12 @@ struct mirror_process {
 	pid_t pid; /* of the child that starts it, or its own (nursery.h) */
 	unsigned int seat;
 	int pidfd;
-	int ctl_fd; /* our end */
-	int group;  /* of groups.h; -1: none */
-	int store;  /* of store_pool.h; -1: none */
-	bool spare; /* made before there was a session for it */
+	int ctl_fd;	      /* our end */
+	int group;	      /* of groups.h; -1: none */
+	int store;	      /* of store_pool.h; -1: none */
+	bool spare;	      /* made before there was a session for it */
+	unsigned int expects; /* a spare: memory of this session has come ahead; 0: of none */
+	unsigned int owes;    /* answers about memory that goes ahead */
 };
 
 struct session {
@@ -49,16 +51,18 @@ struct session {
 
 /* Memory that goes ahead (ahead.c). */
 struct ahead_out {
-	int fd;			/* to QEMU; -1: none goes */
-	int buffer;		/* in which mirrors put pieces */
-	uint8_t *shared;	/* the same here */
-	uint8_t *frame;		/* a piece on its way */
-	size_t bytes, done;	/* of it, and how many of them QEMU has */
-	unsigned int session;	/* whose memory goes */
-	bool begun;		/* its mirror has the buffer */
-	bool asked;		/* and has been asked for a piece */
-	bool settles;		/* no mirror may be asked now */
-	bool ends;		/* no more pieces */
+	int fd;				/* to QEMU; -1: none goes */
+	int buffer;			/* in which mirrors put pieces */
+	uint8_t *shared;		/* the same here */
+	uint8_t *frame;			/* a piece on its way */
+	size_t bytes, done;		/* of it, and how many of them QEMU has */
+	uint64_t went;			/* bytes of all pieces that QEMU has */
+	unsigned int session;		/* whose memory goes */
+	bool begun;			/* its mirror has the buffer */
+	bool asked;			/* and has been asked for a piece, */
+	uint64_t asked_ns;		/* at this moment */
+	struct mirror_answer heard;	/* its answer, for the poll loop; len 0: none */
+	bool ends;			/* no more pieces */
 	int sent[QCU_MAX_SESSIONS + 1]; /* files with what QEMU has; 0: nothing */
 };
 
@@ -107,6 +111,7 @@ struct device {
 	struct ahead_out ahead;
 	int coming;		   /* a socket from which memory comes ahead; -1: none */
 	struct ahead_reader *came; /* what has come so, or with the state; NULL: nothing */
+	uint64_t expected[QCU_MAX_SESSIONS + 1]; /* bytes of it that a spare has been told of */
 };
 
 /* QEMU copies the VM's memory, and wants to know what is written meanwhile. */
@@ -139,6 +144,13 @@ struct saved_files {
 };
 bool spares_take(struct device *d, unsigned int queue, const struct saved_files *saved,
 		 struct mirror_process *out);
+/*
+ * Memory of this session has come ahead, so many bytes of the file: a spare makes them ready, and
+ * is kept for the session. Without it spares_take() gives the session another mirror.
+ */
+void spares_expect(struct device *d, unsigned int queue, int ahead, uint64_t bytes);
+/* Ends those that are kept. */
+void spares_expect_nothing(struct device *d);
 /* Sends a message with up to two files. False: with errno. */
 bool mirror_tell(const struct mirror_process *p, const struct mirror_message *m, const int *fds,
 		 unsigned int n, int flags);
@@ -222,8 +234,11 @@ struct state_check device_check(const struct device *d);
  * before another message. They are closed here.
  */
 bool ahead_start(struct device *d, int fd);
-void ahead_settle(struct device *d); /* before sessions are held */
-void ahead_stop(struct device *d);   /* the device stops */
+void ahead_stop(struct device *d); /* the device stops */
+/* An answer that came while another one was waited for. False: the mirror owes none. */
+bool ahead_heard(struct device *d, unsigned int queue, const struct mirror_answer *a);
+int ahead_wait_ms(const struct device *d);
+void ahead_look(struct device *d); /* from the poll loop */
 /* A file with what has gone ahead, for the session that is saved; -1: nothing. */
 int ahead_sent(struct device *d, unsigned int queue);
 void ahead_mirror_gone(struct device *d, const struct mirror_process *p);

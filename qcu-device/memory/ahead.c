@@ -54,18 +54,21 @@ static bool write_at(int fd, const void *bytes, size_t len, off_t at)
 	return !len;
 }
 
-bool ahead_append(int fd, const struct ahead_piece *piece, const void *bytes)
+static uint64_t next_window(uint64_t at)
 {
-	off_t at = lseek(fd, 0, SEEK_END);
-
-	return at >= 0 && write_at(fd, bytes, piece->len, at + AHEAD_PAGE) &&
-	       !ftruncate(fd, at + AHEAD_PAGE + (off_t)whole_pages(piece->len)) &&
-	       write_at(fd, piece, sizeof(*piece), at);
+	return (at / AHEAD_WINDOW + 1) * AHEAD_WINDOW;
 }
 
-uint64_t ahead_reach(const struct ahead_place *p)
+bool ahead_append(int fd, uint64_t *size, const struct ahead_piece *piece, const void *bytes)
 {
-	return p->at + whole_pages(p->len);
+	const uint64_t takes = AHEAD_PAGE + whole_pages(piece->len);
+	uint64_t at = *size;
+
+	if (at + takes > next_window(at))
+		at = next_window(at);
+	*size = at + takes;
+	return write_at(fd, bytes, piece->len, (off_t)(at + AHEAD_PAGE)) &&
+	       !ftruncate(fd, (off_t)*size) && write_at(fd, piece, sizeof(*piece), (off_t)at);
 }
 
 static int compare_places(const void *a, const void *b)
@@ -75,79 +78,71 @@ static int compare_places(const void *a, const void *b)
 	return (x->addr > y->addr) - (x->addr < y->addr);
 }
 
-/* The piece that begins at this page. False: there is none. */
-static bool read_place(const struct ahead_file *f, uint64_t at, struct ahead_place *p)
+static bool add_place(struct ahead_list *l, const struct ahead_place *p)
 {
-	struct ahead_piece piece;
+	struct ahead_place *more;
 
-	if (f->size - at < AHEAD_PAGE)
-		return false;
-	memcpy(&piece, f->bytes + at, sizeof(piece));
-	*p = (struct ahead_place){piece.addr, piece.sum, at + AHEAD_PAGE, piece.len};
-	return piece.len && piece.len <= AHEAD_BYTES &&
-	       whole_pages(piece.len) <= f->size - at - AHEAD_PAGE;
-}
-
-static bool list_places(struct ahead_file *f)
-{
-	struct ahead_place p, *more;
-	uint64_t at;
-	size_t room = 0;
-
-	for (at = 0; at < f->size; at = ahead_reach(&p)) {
-		if (!read_place(f, at, &p))
+	/* Room for 64, 128, 256 and so on. */
+	if (!l->count || (l->count >= 64 && !(l->count & (l->count - 1)))) {
+		more = realloc(l->place, (l->count ? 2 * l->count : 64) * sizeof(*more));
+		if (!more)
 			return false;
-		if (f->count == room) {
-			room = 2 * room + 64;
-			more = realloc(f->place, room * sizeof(*more));
-			if (!more)
-				return false;
-			f->place = more;
-		}
-		f->place[f->count++] = p;
+		l->place = more;
 	}
-	if (f->count)
-		qsort(f->place, f->count, sizeof(*f->place), compare_places);
+	l->place[l->count++] = *p;
 	return true;
 }
 
-bool ahead_open(struct ahead_file *f, int fd)
+/* The piece that begins here. *next: where the next one does. */
+static bool read_place(struct ahead_list *l, int fd, uint64_t at, uint64_t size, uint64_t *next)
+{
+	const uint64_t end = next_window(at) < size ? next_window(at) : size;
+	struct ahead_piece piece;
+
+	*next = next_window(at);
+	if (end - at < AHEAD_PAGE ||
+	    pread(fd, &piece, sizeof(piece), (off_t)at) != (ssize_t)sizeof(piece))
+		return false;
+	if (!piece.len) /* the rest of the window is empty */
+		return end == *next;
+	if (piece.len > AHEAD_BYTES || whole_pages(piece.len) > end - at - AHEAD_PAGE)
+		return false;
+	*next = at + AHEAD_PAGE + whole_pages(piece.len);
+	return add_place(l,
+			 &(struct ahead_place){piece.addr, piece.sum, at + AHEAD_PAGE, piece.len});
+}
+
+bool ahead_list(struct ahead_list *l, int fd)
 {
 	struct stat st;
-	void *bytes;
+	uint64_t at;
+	bool ok;
 
-	*f = (struct ahead_file){0};
-	if (fstat(fd, &st))
-		return false;
-	if (!st.st_size)
-		return true;
-	bytes = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (bytes == MAP_FAILED)
-		return false;
-	f->bytes = bytes;
-	f->size = (uint64_t)st.st_size;
-	if (list_places(f))
-		return true;
-	ahead_close(f);
-	return false;
+	*l = (struct ahead_list){0};
+	ok = !fstat(fd, &st);
+	for (at = 0; ok && at < (uint64_t)st.st_size;)
+		ok = read_place(l, fd, at, (uint64_t)st.st_size, &at);
+	if (!ok)
+		ahead_unlist(l);
+	else if (l->count)
+		qsort(l->place, l->count, sizeof(*l->place), compare_places);
+	return ok;
 }
 
-void ahead_close(struct ahead_file *f)
+void ahead_unlist(struct ahead_list *l)
 {
-	if (f->bytes)
-		munmap(f->bytes, f->size);
-	free(f->place);
-	*f = (struct ahead_file){0};
+	free(l->place);
+	*l = (struct ahead_list){0};
 }
 
-const struct ahead_place *ahead_find(const struct ahead_file *f, uint64_t addr, uint64_t len,
+const struct ahead_place *ahead_find(const struct ahead_list *l, uint64_t addr, uint64_t len,
 				     uint64_t sum)
 {
 	const struct ahead_place key = {.addr = addr}, *p;
 
-	if (!f->count)
+	if (!l->count)
 		return NULL;
-	p = bsearch(&key, f->place, f->count, sizeof(key), compare_places);
+	p = bsearch(&key, l->place, l->count, sizeof(key), compare_places);
 	return p && p->len == len && p->sum == sum ? p : NULL;
 }
 
@@ -200,7 +195,8 @@ static void check_piece(struct ahead_reader *r)
 /* All of a piece has come. */
 static void keep_piece(struct ahead_reader *r)
 {
-	int *file = &r->file[r->piece.session];
+	const unsigned int session = r->piece.session;
+	int *file = &r->file[session];
 
 	r->have = 0;
 	if (ahead_sum(r->data, r->piece.len) != r->piece.sum) {
@@ -209,7 +205,7 @@ static void keep_piece(struct ahead_reader *r)
 	}
 	if (*file < 0)
 		*file = memfd_create("qcu-ahead", MFD_CLOEXEC);
-	if (*file < 0 || !ahead_append(*file, &r->piece, r->data))
+	if (*file < 0 || !ahead_append(*file, &r->size[session], &r->piece, r->data))
 		refuse_ahead(r, "there is no room for memory that comes ahead");
 }
 

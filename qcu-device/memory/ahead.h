@@ -6,7 +6,8 @@
  *
  * Between two qcu-devices, pieces are a stream: a struct ahead_piece, and its bytes. Who gets them
  * keeps them in a file for each session. In the file a piece begins at a page, with its struct, and
- * its bytes begin at the next page, so that they can be registered.
+ * its bytes begin at the next page. No piece lies in two of the file's windows, so that each window
+ * can be registered by itself, also while the next one is still written.
  */
 #ifndef QCU_AHEAD_H
 #define QCU_AHEAD_H
@@ -17,9 +18,10 @@
 
 #include "include/qcucmd.h"
 
-#define AHEAD_BYTES ((size_t)4 << 20) /* the most that a piece has */
-#define AHEAD_LEAST 65536u	      /* memory of fewer bytes does not go ahead */
-#define AHEAD_PAGE  4096u
+#define AHEAD_BYTES  ((size_t)4 << 20) /* the most that a piece has */
+#define AHEAD_LEAST  65536u	       /* memory of fewer bytes does not go ahead */
+#define AHEAD_PAGE   4096u
+#define AHEAD_WINDOW ((AHEAD_BYTES + AHEAD_PAGE) * (uint64_t)16)
 
 struct ahead_piece {
 	uint64_t addr;
@@ -46,11 +48,12 @@ uint64_t ahead_sum(const void *bytes, size_t len);
 struct ahead_reader {
 	uint64_t most; /* bytes of all files together */
 	uint64_t bytes;
-	unsigned int sessions; /* their numbers go up to this */
+	unsigned int sessions;		/* their numbers go up to this */
 	int file[QCU_MAX_SESSIONS + 1]; /* -1: nothing has come */
-	struct ahead_piece piece;	/* that is coming */
-	size_t have;			/* bytes of it, with its struct */
-	uint8_t *data;			/* AHEAD_BYTES */
+	uint64_t size[QCU_MAX_SESSIONS + 1];
+	struct ahead_piece piece; /* that is coming */
+	size_t have;		  /* bytes of it, with its struct */
+	uint8_t *data;		  /* AHEAD_BYTES */
 	bool bad;
 	char why[128]; /* if it is bad */
 };
@@ -70,23 +73,19 @@ struct ahead_place {
 	uint32_t len;
 };
 
-/* A file that is looked into. Nothing in it is trusted. */
-struct ahead_file {
-	uint8_t *bytes; /* NULL: there is none */
-	uint64_t size;
+/* The pieces of a file. Nothing in it is trusted. */
+struct ahead_list {
 	struct ahead_place *place; /* by address */
 	size_t count;
 };
 
-/* Appends a piece. False: with errno. */
-bool ahead_append(int fd, const struct ahead_piece *piece, const void *bytes);
-/* False: it is no such file, or there is no memory. */
-bool ahead_open(struct ahead_file *f, int fd);
-void ahead_close(struct ahead_file *f);
+/* Appends a piece to a file of this size, which grows. False: with errno. */
+bool ahead_append(int fd, uint64_t *size, const struct ahead_piece *piece, const void *bytes);
+/* False: it is no such file, or there is no memory. Then the list is empty. */
+bool ahead_list(struct ahead_list *l, int fd);
+void ahead_unlist(struct ahead_list *l);
 /* NULL: there is no such piece. */
-const struct ahead_place *ahead_find(const struct ahead_file *f, uint64_t addr, uint64_t len,
+const struct ahead_place *ahead_find(const struct ahead_list *l, uint64_t addr, uint64_t len,
 				     uint64_t sum);
-/* How far a piece reaches in the file, up to the next one. */
-uint64_t ahead_reach(const struct ahead_place *p);
 
 #endif

@@ -107,8 +107,7 @@ static bool copy_held(struct mirror *m, struct going *g, const struct be_wanted 
 	unsigned int dev;
 
 	return s && mir_allocation_at(m, r->addr, &size, &dev) && size == r->size &&
-	       dev == r->dev &&
-	       !m->cfg.ops->copy_d2h(m->be, g->buffer, r->addr + at, len, s) &&
+	       dev == r->dev && !m->cfg.ops->copy_d2h(m->be, g->buffer, r->addr + at, len, s) &&
 	       !m->cfg.ops->stream_sync(m->be, s);
 }
 
@@ -220,59 +219,102 @@ bool going_has(const struct going *g, uint64_t addr, uint64_t len, uint64_t sum)
 
 /* ---- what has come ---- */
 
-/* The GPU copies from so much of the file at a time. To register a page costs less than a copy. */
-#define REGISTERED_BYTES ((uint64_t)256 << 20)
+/* The GPU copies from there. It works without, more slowly. */
+static void map_window(struct mirror *m, struct going *g, size_t at)
+{
+	struct came_window *w = &g->window[at];
+	const uint64_t first = at * AHEAD_WINDOW;
+	void *p;
+
+	w->len = g->came_size - first < AHEAD_WINDOW ? g->came_size - first : AHEAD_WINDOW;
+	p = mmap(NULL, w->len, PROT_READ | PROT_WRITE, MAP_SHARED, g->came_fd, (off_t)first);
+	if (p == MAP_FAILED)
+		return;
+	w->bytes = p;
+	w->registered = !m->cfg.ops->host_register(m->be, p, w->len);
+}
+
+static bool make_windows(struct going *g, uint64_t size)
+{
+	const size_t count = (size_t)((size + AHEAD_WINDOW - 1) / AHEAD_WINDOW);
+	struct came_window *more;
+
+	if (count > g->windows) {
+		more = realloc(g->window, count * sizeof(*more));
+		if (!more)
+			return false;
+		memset(more + g->windows, 0, (count - g->windows) * sizeof(*more));
+		g->window = more;
+		g->windows = count;
+	}
+	g->came_size = size;
+	return true;
+}
+
+/* The file is the same as before. */
+void mir_ahead_comes(struct mirror *m, int ahead, uint64_t bytes)
+{
+	struct going *g = going_of(m);
+	size_t first = g ? g->windows : 0, i;
+
+	if (!g)
+		return;
+	g->came_fd = ahead;
+	if (make_windows(g, bytes / AHEAD_WINDOW * AHEAD_WINDOW))
+		for (i = first; i < g->windows; i++)
+			map_window(m, g, i);
+}
 
 void mir_ahead_came(struct mirror *m, int ahead)
 {
-	struct going *g = ahead >= 0 ? going_of(m) : NULL;
+	struct going *g = going_of(m);
+	struct stat st;
 
-	if (g) {
-		going_drop_came(m);
-		(void)ahead_open(&g->came, ahead);
-	}
-}
-
-static void unregister_part(struct mirror *m, struct going *g)
-{
-	if (g->past)
-		(void)m->cfg.ops->host_unregister(m->be, g->came.bytes + g->first);
-	g->past = 0;
-}
-
-/* Registers this piece, and what follows in the file. It works without, more slowly. */
-static void register_from(struct mirror *m, struct going *g, const struct ahead_place *p)
-{
-	uint64_t end = p->at + REGISTERED_BYTES;
-
-	unregister_part(m, g);
-	if (end > g->came.size)
-		end = g->came.size;
-	if (m->cfg.ops->host_register(m->be, g->came.bytes + p->at, (size_t)(end - p->at)))
+	if (!g || fstat(ahead, &st) || (uint64_t)st.st_size < g->came_size ||
+	    !make_windows(g, (uint64_t)st.st_size))
 		return;
-	g->first = p->at;
-	g->past = end;
+	g->came_fd = ahead;
+	(void)ahead_list(&g->came, ahead);
 }
 
-void *going_came(struct mirror *m, uint64_t addr, uint64_t len, uint64_t sum)
+bool going_came(struct mirror *m, const struct ahead_piece *piece, struct mir_restore *bytes)
 {
 	struct going *g = m->going;
-	const struct ahead_place *p = g ? ahead_find(&g->came, addr, len, sum) : NULL;
+	const struct ahead_place *p =
+		g ? ahead_find(&g->came, piece->addr, piece->len, piece->sum) : NULL;
+	struct came_window *w;
 
 	if (!p)
-		return NULL;
-	/* A piece may not be registered in part. */
-	if (p->at < g->first || ahead_reach(p) > g->past)
-		register_from(m, g, p);
-	return g->came.bytes + p->at;
+		return false;
+	w = &g->window[p->at / AHEAD_WINDOW];
+	if (!w->bytes)
+		map_window(m, g, (size_t)(w - g->window));
+	if (!w->bytes)
+		return false;
+	*bytes = (struct mir_restore){w->bytes + p->at % AHEAD_WINDOW, p->len, w->registered};
+	return true;
 }
 
-void going_drop_came(struct mirror *m)
+void mir_ahead_drop(struct mirror *m)
 {
-	if (!m->going)
+	struct going *g = m->going;
+	size_t i;
+
+	for (i = 0; g && i < g->windows; i++) {
+		struct came_window *w = &g->window[i];
+
+		if (w->registered)
+			(void)m->cfg.ops->host_unregister(m->be, w->bytes);
+		if (w->bytes)
+			munmap(w->bytes, w->len);
+	}
+	if (!g)
 		return;
-	unregister_part(m, m->going);
-	ahead_close(&m->going->came);
+	free(g->window);
+	g->window = NULL;
+	g->windows = 0;
+	g->came_size = 0;
+	ahead_unlist(&g->came);
 }
 
 /* ---- the end ---- */
@@ -292,7 +334,7 @@ void going_free(struct mirror *m)
 		return;
 	mir_ahead_end(m);
 	going_forget(m);
-	going_drop_came(m);
+	mir_ahead_drop(m);
 	sums_free(m, m->going->sums);
 	free(m->going);
 	m->going = NULL;

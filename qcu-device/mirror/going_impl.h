@@ -19,8 +19,15 @@ struct going {
 	struct ahead_piece *sent;
 	size_t sent_count;
 	/* What has come, for mir_restore(). */
-	struct ahead_file came;
-	uint64_t first, past; /* this part of the file is registered */
+	struct ahead_list came;
+	int came_fd; /* valid if there are windows */
+	uint64_t came_size;
+	struct came_window {
+		uint8_t *bytes; /* NULL: not mapped */
+		size_t len;
+		bool registered;
+	} * window;
+	size_t windows;
 };
 
 /*
@@ -37,13 +44,8 @@ const struct sums *going_sums(struct mirror *m, unsigned int device);
 bool going_has(const struct going *g, uint64_t addr, uint64_t len, uint64_t sum);
 /* mir_save() has used it. */
 void going_forget(struct mirror *m);
-/*
- * For mir_restore(): the bytes of what has come ahead. NULL: it has not. They stay until the next
- * call.
- */
-void *going_came(struct mirror *m, uint64_t addr, uint64_t len, uint64_t sum);
-/* mir_restore() has used it. */
-void going_drop_came(struct mirror *m);
+/* For mir_restore(): where the bytes are that have come ahead. False: they have not. */
+bool going_came(struct mirror *m, const struct ahead_piece *piece, struct mir_restore *bytes);
 /* Before the backend is closed. */
 void going_free(struct mirror *m);
 

@@ -34,6 +34,8 @@ struct restoring {
 	struct mir_request req;
 	struct qcu_seg seg;
 	struct mir_restore data;
+	bool in_place;	 /* the data of the entry is registered */
+	bool registered; /* `from.piece` is */
 	uint64_t number; /* of the entry */
 	uint64_t at;	 /* the moment that events are older than */
 	struct loaded {
@@ -122,7 +124,8 @@ static bool prepare(struct restoring *r, const struct archive_entry *e, void *da
 	unsigned int i;
 
 	r->req = (struct mir_request){.cmd = e->cmd};
-	r->data = (struct mir_restore){data, e->len};
+	r->data = (struct mir_restore){
+		data, e->len, r->in_place || (data && data == r->from.piece && r->registered)};
 	for (i = rule->in / 4; i < QCU_BODY / 4; i++)
 		cmd->words[i] = 0;
 	cmd->status = 0;
@@ -331,17 +334,22 @@ static bool ask_library(struct restoring *r, const struct archive_entry *e, void
 /* The data of the command has come ahead. Nothing of it is in the entry. */
 static bool restore_ahead(struct restoring *r, struct archive_entry *e)
 {
-	void *data;
+	const struct ahead_piece piece = {
+		.addr = e->cmd.copy_h2d.dst, .sum = e->age, .len = (uint32_t)e->cmd.buf.len};
+	struct mir_restore bytes;
+	bool ok;
 
-	if (e->cmd.op != QCU_OP_COPY_H2D || e->len || e->wanted)
+	if (e->cmd.op != QCU_OP_COPY_H2D || e->len || e->wanted || e->cmd.buf.len > AHEAD_BYTES)
 		return refuse_archive(r, "entry %" PRIu64 " is none of a saved session", r->number);
 	if (!settle_modules(r))
 		return false;
-	data = going_came(r->m, e->cmd.copy_h2d.dst, e->cmd.buf.len, e->age);
-	if (!data)
+	if (!going_came(r->m, &piece, &bytes))
 		return refuse_archive(r, "memory of it has not come");
-	e->len = e->cmd.buf.len;
-	return carry_out(r, e, data, NULL);
+	e->len = bytes.len;
+	r->in_place = bytes.registered;
+	ok = carry_out(r, e, bytes.data, NULL);
+	r->in_place = false;
+	return ok;
 }
 
 static bool restore_entry(struct restoring *r, struct archive_entry *e, void *data,
@@ -432,18 +440,17 @@ static bool restore_archive(struct mirror *m, int fd, bool unsummed, char *why, 
 			      .lock = PTHREAD_MUTEX_INITIALIZER,
 			      .answered = PTHREAD_COND_INITIALIZER};
 	const struct be_ops *ops = m->cfg.ops;
-	bool ok, registered;
+	bool ok;
 
 	if (!ops->unsaved)
 		return refuse_archive(&r, "the backend %s cannot restore a session yet", ops->name);
 	/* Contents come there. Without it they are slower. */
 	r.from.piece = archive_pieces(1);
-	registered = r.from.piece && !ops->host_register(m->be, r.from.piece, ARCHIVE_PIECE);
+	r.registered = r.from.piece && !ops->host_register(m->be, r.from.piece, ARCHIVE_PIECE);
 	ok = read_head(&r) && read_entries(&r) && end_restoring_thread(&r);
-	if (registered)
+	if (r.registered)
 		(void)ops->host_unregister(m->be, r.from.piece);
 	archive_pieces_end(r.from.piece, 1);
-	going_drop_came(m);
 	free(r.loaded);
 	if (ops->hold)
 		(void)ops->hold(m->be, NULL, 0);

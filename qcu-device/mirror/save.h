@@ -39,9 +39,8 @@ bool mir_save(struct mirror *m, int fd, unsigned int wait_ms, char *why, size_t 
 /*
  * Reads what mir_save() has written, into a mirror to which nothing has been sent yet. False: the
  * mirror can only be destroyed. Nothing in the file is trusted, nor in what has come ahead
- * (memory/ahead.h); -1: nothing has.
+ * (going.h).
  */
-void mir_ahead_came(struct mirror *m, int ahead);
 bool mir_restore(struct mirror *m, int fd, char *why, size_t size);
 
 /* The same for a fuzzer: sums are not looked at. */

@@ -83,8 +83,7 @@ bool save_memory(struct mirror *m, const struct save_memory *out)
 	ok = all;
 	for (i = 0; i < count && ok; i++) {
 		sums = all[i].size < AHEAD_LEAST ? NULL : going_sums(m, all[i].dev);
-		ok = sums ? write_summed_up(m, out, &all[i], sums)
-			  : out->memory(out->arg, &all[i]);
+		ok = sums ? write_summed_up(m, out, &all[i], sums) : out->memory(out->arg, &all[i]);
 	}
 	free(all);
 	return ok;

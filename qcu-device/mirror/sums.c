@@ -139,7 +139,7 @@ static const char kernel_text[] =
 	"}\n";
 
 struct sums {
-	uint8_t *buffer; /* registered; one piece, or what the kernel writes */
+	uint8_t *buffer;	  /* registered; one piece, or what the kernel writes */
 	struct be_module *module; /* NULL: this processor computes */
 	struct be_kernel *kernel;
 };

@@ -113,8 +113,7 @@ uint64_t state_sum(uint64_t sum, const void *bytes, size_t len)
 
 /* ---- reading ---- */
 
-void state_begin(struct state_reader *r, const struct state_check *check,
-		 struct ahead_reader *came)
+void state_begin(struct state_reader *r, const struct state_check *check, struct ahead_reader *came)
 {
 	memset(r, 0, sizeof(*r));
 	r->check = *check;
@@ -182,7 +181,8 @@ static bool take_piece_length(struct state_reader *r, const void *length)
 	memcpy(&r->left, length, sizeof(r->left));
 	if (r->left > STATE_PIECE || r->left > STATE_ARCHIVE_MAX - r->bytes ||
 	    (!r->left && !r->ahead && r->bytes < STATE_ARCHIVE_MIN) ||
-	    (!r->left && r->ahead && r->bytes && r->came->have) || (r->left && r->ahead && !r->came))
+	    (!r->left && r->ahead && r->bytes && r->came->have) ||
+	    (r->left && r->ahead && !r->came))
 		return refuse_moving(r->why, sizeof(r->why), "session %u is damaged",
 				     s->entry.queue);
 	r->bytes += r->left;

@@ -305,8 +305,8 @@ static bool qcuda_open_ahead(VHostUserQcuda *q, VhostDeviceStateDirection direct
 		error_setg_errno(errp, errno, "virtio-qcuda: no socket");
 		return false;
 	}
-	if (vhost_set_device_state_fd(&VHOST_USER_BASE(q)->vhost_dev, direction,
-				      QCUDA_PHASE_AHEAD, ends[1], &other, errp) < 0) {
+	if (vhost_set_device_state_fd(&VHOST_USER_BASE(q)->vhost_dev, direction, QCUDA_PHASE_AHEAD,
+				      ends[1], &other, errp) < 0) {
 		close(ends[0]);
 		return false;
 	}
@@ -419,13 +419,19 @@ static int qcuda_load_ahead(QEMUFile *f, void *opaque, int version_id)
 	char reason[QCUDA_REASON_SIZE] = "";
 	VHostUserQcuda *q = opaque;
 	Error *err = NULL;
+	struct vhost_dev *dev = &VHOST_USER_BASE(q)->vhost_dev;
 	uint32_t n;
 	int ret = 0;
 
 	while (!ret && (n = qemu_get_be32(f))) {
+		/* As in qcuda_get_state(): mirrors are made already. */
 		if (q->ahead < 0 &&
-		    !qcuda_open_ahead(q, VHOST_TRANSFER_STATE_DIRECTION_LOAD, &err)) {
-			error_reportf_err(err, "virtio-qcuda: GPU memory cannot be loaded: ");
+		    (dev->vhost_ops->vhost_set_mem_table(dev, dev->mem) < 0 ||
+		     !qcuda_open_ahead(q, VHOST_TRANSFER_STATE_DIRECTION_LOAD, &err))) {
+			error_report("virtio-qcuda: GPU memory cannot be loaded: %s",
+				     err ? error_get_pretty(err)
+					 : "the VM's memory cannot be announced");
+			error_free(err);
 			return -ENODEV;
 		}
 		if (n > QCUDA_AHEAD_CHUNK || qemu_get_buffer(f, chunk, n) != n) {

@@ -2,7 +2,7 @@
 # Fuzz targets: tests/fuzz/fuzz_NAME.c. `make fuzz` links them with libFuzzer (clang). The tests link
 # them with replay.c, which gives them the saved corpus. Adds to: FUZZ_TARGETS.
 
-FUZZ_TARGETS := ptx fatbin image mirror elf broker letters state saved handover dump
+FUZZ_TARGETS := ptx fatbin image mirror elf broker letters state ahead saved handover dump
 FUZZ := $(B)/tests/fuzz
 FUZZ_MUTATE := $(FUZZ)/mutate_ptx.o
 
@@ -16,7 +16,8 @@ fuzz_broker_OBJS := $(addprefix $(B)/qcu-device/turns/,broker.o room.o turns.o) 
 fuzz_letters_OBJS := $(B)/qcu-device/backend/pass.o $(B)/qcu-device/host/passes.o
 fuzz_handover_OBJS := $(B)/qcu-device/moving/handover.o
 fuzz_dump_OBJS := $(B)/qcu-device/backend/fault_dump.o
-fuzz_state_OBJS := $(B)/qcu-device/moving/state.o
+fuzz_ahead_OBJS := $(B)/qcu-device/memory/ahead.o
+fuzz_state_OBJS := $(B)/qcu-device/moving/state.o $(fuzz_ahead_OBJS)
 $(FUZZ)/fuzz_elf.o: override CFLAGS += -isystem $(dir $(CUDART_INC))
 $(FUZZ)/fuzz_elf.o: | cudart-header
 

@@ -13,10 +13,14 @@
 
 #define SESSIONS 16
 #define MOST	 1000
-#define PIECES	 3 /* of an archive that the mutator makes */
-#define LONGEST	 (sizeof(uint64_t) + PIECES * (sizeof(uint64_t) + STATE_ARCHIVE_MIN))
+#define PIECES	 3   /* of an archive that the mutator makes */
+#define AHEAD	 40u /* bytes that went ahead */
+#define LONGEST                                                      \
+	(4 * sizeof(uint64_t) + sizeof(struct ahead_piece) + AHEAD + \
+	 PIECES * (sizeof(uint64_t) + STATE_ARCHIVE_MIN))
 
 static struct state_reader reader;
+static struct ahead_reader came;
 
 /* What is wrong with an accepted state is an abort. */
 static void check_accepted(size_t size)
@@ -57,7 +61,9 @@ FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char why[64] = ""; /* shorter than some reasons */
 	bool fits;
 
-	state_begin(&reader, &c, NULL);
+	if (!ahead_begin(&came, SESSIONS, MOST * AHEAD_PAGE))
+		return 0;
+	state_begin(&reader, &c, size % 16 ? &came : NULL);
 	for (at = 0; at < size; at += part)
 		state_read(&reader, data + at, size - at < part ? size - at : part);
 	fits = state_is_whole(&reader, why, sizeof(why));
@@ -66,6 +72,7 @@ FUZZ_ENTRY int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (fits)
 		check_accepted(size);
 	state_end(&reader);
+	ahead_end(&came);
 	return 0;
 }
 
@@ -98,8 +105,30 @@ static void sum_up(uint8_t *data, size_t len)
 		at += sizeof(s);
 		if (!s.dead)
 			at += sum_archive(data + at, len - at, &sum);
+		if (!s.dead)
+			at += sum_archive(data + at, len - at, &sum);
 	}
 	memcpy(data + len, &sum, sizeof(sum));
+}
+
+/* One piece that went ahead, in two pieces of the state, or nothing. Returns its bytes. */
+static size_t add_ahead(uint8_t *data, uint32_t queue, uint32_t len)
+{
+	struct ahead_piece p = {.addr = 4096, .session = queue, .len = len};
+	uint64_t length = sizeof(p);
+	size_t at = 0;
+
+	if (len) {
+		memset(data + 2 * sizeof(length) + sizeof(p), 7, len);
+		p.sum = ahead_sum(data + 2 * sizeof(length) + sizeof(p), len);
+		memcpy(data, &length, sizeof(length));
+		memcpy(data + sizeof(length), &p, sizeof(p));
+		length = len;
+		memcpy(data + sizeof(length) + sizeof(p), &length, sizeof(length));
+		at = 2 * sizeof(length) + sizeof(p) + len;
+	}
+	memset(data + at, 0, sizeof(length));
+	return at + sizeof(length);
 }
 
 /* Returns its bytes. */
@@ -136,6 +165,8 @@ FUZZ_ENTRY size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max
 		s.memory[0] = fuzz_random(&random, MOST);
 		memcpy(data + len, &s, sizeof(s));
 		len += sizeof(s);
+		if (!s.dead)
+			len += add_ahead(data + len, s.queue, fuzz_random(&random, AHEAD + 1));
 		if (!s.dead)
 			len += add_archive(data + len, 1 + fuzz_random(&random, PIECES));
 	}

@@ -12,12 +12,12 @@ build=$1 seeds=$2 record=$3 programs=$4
 shift 4
 seconds=${FUZZ_SECONDS:-60}
 corpus=$(dirname "$0")/corpus
-[ $# -gt 0 ] || set -- ptx fatbin image mirror elf broker letters state saved handover dump
+[ $# -gt 0 ] || set -- ptx fatbin image mirror elf broker letters state ahead saved handover dump
 
 # The seeds: the fat binaries and PTX that nvcc has put into our test programs.
 rm -rf "$build/seeds"
 mkdir -p "$build/seeds/fatbin" "$build/seeds/ptx" "$build/seeds/image" "$build/seeds/mirror" "$build/seeds/elf" \
-	"$build/seeds/broker" "$build/seeds/letters" "$build/seeds/state" "$build/seeds/saved" "$build/seeds/handover" "$build/seeds/dump"
+	"$build/seeds/broker" "$build/seeds/letters" "$build/seeds/state" "$build/seeds/ahead" "$build/seeds/saved" "$build/seeds/handover" "$build/seeds/dump"
 for program in "$programs"/* "$programs"-O0/*; do
 	if ! [ -f "$program" ] || ! [ -x "$program" ]; then
 		continue
@@ -57,7 +57,7 @@ for target; do
 	mirror) max=16384 ;;
 	saved) max=65536 ;;
 	broker | letters | handover) max=1024 ;;
-	state | dump) max=4096 ;;
+	state | ahead | dump) max=4096 ;;
 	esac
 	if "$build/tests/fuzz/fuzz_$target" -close_fd_mask=2 -max_len="$max" -timeout=60 \
 		-rss_limit_mb=4096 -max_total_time="$seconds" -print_final_stats=1 \

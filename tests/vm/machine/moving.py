@@ -487,6 +487,9 @@ def little_at_the_stop(vm):
     ram = vm.becomes("completed")["ram"]
     tally["MB while it stood still"] = ram["downtime-bytes"] >> 20
     expect(f"{ram}", ram["downtime-bytes"] < ram["precopy-bytes"] // 3 and ram["precopy-bytes"] > 64 << 20)
+    # Its device memory has gone ahead. It was not written again, so none of it is in the state.
+    went, rest = map(int, re.search(r"(\d+) KiB of the programs' GPU memory went ahead, and (\d+) KiB", vm.device_said()).groups())
+    expect(f"{went}, {rest}", went == 1024 and rest < 512)
     until("the target runs", target.runs)
     vm.end()
     target.does("release && rm /tmp/filling && vector_add")

@@ -162,6 +162,11 @@ static void rewrite(bool damage, bool anew)
 		memcpy(saved + at, &e, sizeof(e));
 		sum = state_sum(sum, saved + at, sizeof(e));
 		at += sizeof(e);
+		/* Nothing has gone ahead. */
+		memcpy(&len, saved + at, sizeof(len));
+		assert_int_equal(len, 0);
+		sum = state_sum(sum, &len, sizeof(len));
+		at += sizeof(len);
 		if (damage && e.queue == SECOND)
 			saved[at + sizeof(len)] ^= 1;
 		do {

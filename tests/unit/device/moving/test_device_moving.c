@@ -62,6 +62,7 @@ static int stop(void **state)
 static struct saved {
 	struct state head;
 	struct state_entry first;
+	uint64_t ahead; /* nothing */
 	uint64_t length;
 	uint8_t archive[ARCHIVE];
 	uint64_t no_more;
@@ -90,6 +91,7 @@ static void sum_up(void)
 	uint64_t sum = state_sum(0, &saved.head, sizeof(saved.head));
 
 	sum = state_sum(sum, &saved.first, sizeof(saved.first));
+	sum = state_sum(sum, &saved.ahead, sizeof(saved.ahead));
 	sum = state_sum(sum, &saved.length, sizeof(saved.length));
 	sum = state_sum(sum, &saved.no_more, sizeof(saved.no_more));
 	saved.sum = state_sum(sum, &saved.second, sizeof(saved.second));
@@ -146,7 +148,7 @@ static void bad_states(void **state)
 	h->magic++;
 	refused(GOOD_BYTES, "not the state of a qcu-device");
 	h->version++;
-	refused(GOOD_BYTES, "its version is 4");
+	refused(GOOD_BYTES, "its version is 5");
 	h->wire_version = 9999;
 	refused(GOOD_BYTES, "its wire version is 9999");
 	h->sessions++;
@@ -197,6 +199,8 @@ static void bad_sessions(void **state)
 	a->dead = 1;
 	refused(GOOD_BYTES, "session 2 is damaged");
 	a->waits = STATE_HEADS;
+	refused(GOOD_BYTES, "session 2 is damaged");
+	saved.ahead = 8; /* nothing may come ahead */
 	refused(GOOD_BYTES, "session 2 is damaged");
 	saved.length = STATE_ARCHIVE_MIN - 1;
 	refused(GOOD_BYTES, "");
@@ -370,7 +374,7 @@ static void bad_transfers(void **state)
 	assert_int_equal(transfer(SAVE, 0, -1), NO_FILE | FAILED);
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	assert_int_equal(transfer(2, 0, fds[0]), NO_FILE | FAILED);
-	assert_int_equal(transfer(SAVE, 1, fds[1]), NO_FILE | FAILED);
+	assert_int_equal(transfer(SAVE, 2, fds[1]), NO_FILE | FAILED);
 	assert_int_equal(fe_get(&fe, FE_CHECK_DEVICE_STATE), FAILED);
 	/* Nobody reads what is saved. */
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);

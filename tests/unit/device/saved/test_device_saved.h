@@ -21,8 +21,9 @@ struct fake fake; /* for test_device_mirror.h */
 static uint64_t memory_at, variable_at, pooled_at, texture_at;
 static char *page; /* of the program; what is registered */
 static char why[256];
-static bool movable;			    /* does the mirror's memory leave? */
-static unsigned int processors = 1;	    /* of the software GPU */
+static bool movable;		    /* does the mirror's memory leave? */
+static unsigned int processors = 1; /* of the software GPU */
+static uint64_t vram = 64 << 20;
 static const struct guestmem *guest_memory; /* NULL: guest and mirror are one process */
 static const struct be_ops *backend = &be_soft;
 
@@ -49,7 +50,7 @@ static inline void start_mirror(void)
 
 	cfg.options.gpus = 2;
 	cfg.options.threads = processors;
-	cfg.options.vram = 64 << 20;
+	cfg.options.vram = vram;
 	cfg.options.movable = movable;
 	cfg.mem = guest_memory;
 	assert_int_equal(mir_create(&mirror, &cfg), 0);

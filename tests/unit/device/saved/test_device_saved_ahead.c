@@ -24,8 +24,8 @@ static uint64_t allocate(uint64_t size)
 static void upload(uint64_t to, const void *from, uint64_t len)
 {
 	const struct qcu_seg seg = {(uintptr_t)from, len};
-	struct qCUcmd c = CMD(COPY_H2D, copy_h2d, .buf = {0, len}, .dst = to,
-			      .flags = QCU_COPY_SYNC);
+	struct qCUcmd c =
+		CMD(COPY_H2D, copy_h2d, .buf = {0, len}, .dst = to, .flags = QCU_COPY_SYNC);
 
 	c.flags = QCU_F_SEGS;
 	assert_int_equal(ask_with(&c, NULL, &seg, 1), 0);
@@ -34,8 +34,8 @@ static void upload(uint64_t to, const void *from, uint64_t len)
 static void download(void *to, uint64_t from, uint64_t len)
 {
 	const struct qcu_seg seg = {(uintptr_t)to, len};
-	struct qCUcmd c = CMD(COPY_D2H, copy_d2h, .buf = {0, len}, .src = from,
-			      .flags = QCU_COPY_SYNC);
+	struct qCUcmd c =
+		CMD(COPY_D2H, copy_d2h, .buf = {0, len}, .src = from, .flags = QCU_COPY_SYNC);
 
 	c.flags = QCU_F_SEGS;
 	assert_int_equal(ask_with(&c, NULL, &seg, 1), 0);
@@ -137,7 +137,7 @@ static void streams_that_are_damaged(void **state)
 	const struct ahead_piece good = {
 		.addr = 4096, .sum = ahead_sum(bytes, 300), .session = 3, .len = 300};
 	const struct ahead_piece bad[] = {
-		{4096, good.sum, 0, 300},	{4096, good.sum, 5, 300},
+		{4096, good.sum, 0, 300},	   {4096, good.sum, 5, 300},
 		{4096, good.sum, UINT32_MAX, 300}, {4096, good.sum, 3, 0},
 		{4096, good.sum + 1, 3, 300},
 	};
@@ -175,38 +175,64 @@ static void files_that_are_damaged(void **state)
 	const struct ahead_piece one = {.addr = 99, .sum = 5, .session = 3, .len = 300};
 	const uint32_t lens[] = {0, AHEAD_BYTES + 1, AHEAD_PAGE + 1, UINT32_MAX};
 	struct ahead_piece wrong = one;
-	struct ahead_file f;
+	struct ahead_list l;
 	int fd = new_file();
+	uint64_t size = 0;
 	size_t i;
 
 	(void)state;
-	assert_true(ahead_open(&f, fd));
-	assert_null(ahead_find(&f, 99, 300, 5));
-	ahead_close(&f);
-	assert_true(ahead_append(fd, &one, bytes));
-	assert_true(ahead_open(&f, fd));
-	assert_non_null(ahead_find(&f, 99, 300, 5));
-	assert_int_equal(ahead_find(&f, 99, 300, 5)->at, AHEAD_PAGE);
-	assert_null(ahead_find(&f, 98, 300, 5));
-	assert_null(ahead_find(&f, 99, 299, 5));
-	assert_null(ahead_find(&f, 99, 300, 6));
-	ahead_close(&f);
+	assert_true(ahead_list(&l, fd));
+	assert_null(ahead_find(&l, 99, 300, 5));
+	ahead_unlist(&l);
+	assert_true(ahead_append(fd, &size, &one, bytes));
+	assert_int_equal(size, 2 * AHEAD_PAGE);
+	assert_true(ahead_list(&l, fd));
+	assert_non_null(ahead_find(&l, 99, 300, 5));
+	assert_int_equal(ahead_find(&l, 99, 300, 5)->at, AHEAD_PAGE);
+	assert_null(ahead_find(&l, 98, 300, 5));
+	assert_null(ahead_find(&l, 99, 299, 5));
+	assert_null(ahead_find(&l, 99, 300, 6));
+	ahead_unlist(&l);
 	for (i = 0; i < sizeof(lens) / sizeof(*lens); i++) {
 		wrong.len = lens[i];
 		assert_int_equal(pwrite(fd, &wrong, sizeof(wrong), 0), sizeof(wrong));
-		assert_false(ahead_open(&f, fd));
-		assert_null(f.bytes);
+		assert_false(ahead_list(&l, fd));
+		assert_null(l.place);
 	}
 	assert_int_equal(pwrite(fd, &one, sizeof(one), 0), sizeof(one));
 	assert_int_equal(ftruncate(fd, AHEAD_PAGE + 300), 0);
-	assert_false(ahead_open(&f, fd));
+	assert_false(ahead_list(&l, fd));
 	close(fd);
-	assert_false(ahead_open(&f, -1));
+	assert_false(ahead_list(&l, -1));
+}
+
+/* No piece lies in two windows. */
+static void windows(void **state)
+{
+	uint8_t *bytes = calloc(1, AHEAD_BYTES);
+	struct ahead_piece p = {.session = 1, .len = AHEAD_BYTES - AHEAD_PAGE};
+	struct ahead_list l;
+	int fd = new_file();
+	uint64_t size = 0;
+
+	(void)state;
+	for (p.addr = 0; p.addr < 40; p.addr++)
+		assert_true(ahead_append(fd, &size, &p, bytes));
+	assert_true(ahead_list(&l, fd));
+	assert_int_equal(l.count, 40);
+	for (p.addr = 0; p.addr < 40; p.addr++)
+		assert_int_equal(l.place[p.addr].at / AHEAD_WINDOW,
+				 (l.place[p.addr].at + p.len - 1) / AHEAD_WINDOW);
+	assert_int_equal(l.place[16].at, AHEAD_WINDOW + AHEAD_PAGE);
+	ahead_unlist(&l);
+	close(fd);
+	free(bytes);
 }
 
 /* ---- sessions ---- */
 
 static int sent, came;
+static uint64_t made_ready;
 
 /* Has all pieces go that there are; between them, `between` is called with their number. */
 static unsigned int go_ahead(void (*between)(unsigned int n))
@@ -214,6 +240,7 @@ static unsigned int go_ahead(void (*between)(unsigned int n))
 	int fd = new_file();
 	struct ahead_piece p;
 	unsigned int n = 0;
+	uint64_t size = 0;
 	uint8_t *bytes;
 
 	assert_int_equal(ftruncate(fd, AHEAD_BYTES), 0);
@@ -226,7 +253,7 @@ static unsigned int go_ahead(void (*between)(unsigned int n))
 		p.session = 1;
 		p.sum = ahead_sum(bytes, p.len);
 		assert_int_equal(pwrite(sent, &p, sizeof(p), n++ * (off_t)sizeof(p)), sizeof(p));
-		assert_true(ahead_append(came, &p, bytes));
+		assert_true(ahead_append(came, &size, &p, bytes));
 		if (between)
 			between(n);
 	}
@@ -251,8 +278,13 @@ static bool save_ahead(off_t *size, int with)
 	lseek(fd, 0, SEEK_SET);
 	start_mirror();
 	why[0] = '\0';
-	mir_ahead_came(mirror, with);
+	/* A part of it has been made ready before, or nothing. */
+	if (with >= 0 && made_ready)
+		mir_ahead_comes(mirror, with, made_ready);
+	if (with >= 0)
+		mir_ahead_came(mirror, with);
 	ok = mir_restore(mirror, fd, why, sizeof(why));
+	mir_ahead_drop(mirror);
 	close(fd);
 	return ok;
 }
@@ -308,6 +340,35 @@ static void what_has_not_changed_is_not_copied(void **state)
 		fail_msg("%s", why);
 	assert_true(size < 16384);
 	check_memory();
+}
+
+/* Whole windows are made ready before the rest has come. The last one is not whole. */
+static void made_ready_before(void **state)
+{
+	const size_t len = 150 * MIB;
+	uint8_t *bytes = random_bytes(len, 5), *now = malloc(len);
+	uint64_t at;
+	off_t size;
+
+	(void)state;
+	vram = 256 * MIB;
+	for (made_ready = 0; made_ready <= 2 * AHEAD_WINDOW; made_ready += AHEAD_WINDOW) {
+		start_mirror();
+		at = allocate(len);
+		upload(at, bytes, len);
+		assert_int_equal(go_ahead(NULL), 38);
+		if (!save_ahead(&size, came))
+			fail_msg("%s", why);
+		assert_true(size < 16384);
+		download(now, at, len);
+		assert_memory_equal(now, bytes, len);
+		mir_destroy(mirror);
+		close_files();
+	}
+	vram = 64 * MIB;
+	made_ready = 0;
+	free(bytes);
+	free(now);
 }
 
 static void write_a_byte(unsigned int n)
@@ -455,6 +516,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(streams_that_are_damaged),
 		cmocka_unit_test(files_that_are_damaged),
+		cmocka_unit_test(windows),
 		cmocka_unit_test(forged_entries),
 		cmocka_unit_test(what_has_not_come),
 		cmocka_unit_test(a_list_with_anything),
@@ -462,6 +524,7 @@ int main(void)
 		cmocka_unit_test(a_change_has_another_sum),
 		cmocka_unit_test(sums_of_a_kernel_are_ours),
 		cmocka_unit_test(what_has_not_changed_is_not_copied),
+		cmocka_unit_test(made_ready_before),
 		cmocka_unit_test(what_was_written_later_is_copied),
 		cmocka_unit_test(memory_that_ends_on_its_way),
 	};
