@@ -31,9 +31,9 @@ MIRROR_LIB := $(B)/qcu-device/libmirror.a
 MIRROR_LIBS := -llz4 -lzstd
 DEVICE_SRCS := $(addprefix qcu-device/jail/,gpus.c groups.c jail.c jail_calls.c jail_files.c jail_lacks.c jail_spaces.c)
 DEVICE_SRCS += $(addprefix qcu-device/moving/,dirty.c handover.c service.c state.c)
-DEVICE_SRCS += qcu-device/front/front.c
+DEVICE_SRCS += $(addprefix qcu-device/front/,front.c ramfiles.c)
 DEVICE_SRCS += $(addprefix qcu-device/host/,ahead.c birth.c board.c board_print.c hold.c main.c memwatch.c metrics.c mirror_vq.c nursery.c passes.c plugin.c poll.c \
-	ramfiles.c sessions.c spares.c status.c take_over.c transfer.c vhost.c)
+	sessions.c spares.c status.c take_over.c transfer.c vhost.c)
 DEVICE_SRCS += $(addprefix qcu-device/memory/,ring.c store_pool.c)
 # Static: a mirror loads its libraries as a user that may not be allowed to read every folder.
 DEVICE_LIBS := $(patsubst %,-l:lib%.a,seccomp cap lz4 zstd) -lm -ldl
@@ -59,7 +59,7 @@ $(VHOST_USER_LIB): scripts/build-qemu | deps
 		cp -r "$$dir/include" $(VHOST_USER) && cp "$$dir/lib/libvhost-user.a" $@
 
 # Only these objects see the library's headers, which are not written for our warning flags.
-VHOST_OBJS := $(B)/qcu-device/front/front.o $(addprefix $(B)/qcu-device/host/,ahead.o birth.o hold.o memwatch.o nursery.o poll.o ramfiles.o sessions.o spares.o status.o take_over.o transfer.o vhost.o)
+VHOST_OBJS := $(addprefix $(B)/qcu-device/front/,front.o ramfiles.o) $(addprefix $(B)/qcu-device/host/,ahead.o birth.o hold.o memwatch.o nursery.o poll.o sessions.o spares.o status.o take_over.o transfer.o vhost.o)
 $(VHOST_OBJS): $(VHOST_USER_LIB)
 $(VHOST_OBJS): override CFLAGS += -isystem $(VHOST_USER)/include
 

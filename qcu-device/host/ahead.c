@@ -142,7 +142,7 @@ static void write_frame(struct device *d, unsigned int queue)
 		go_on_ahead(d);
 }
 
-static bool is_zero(const uint8_t *p, size_t len)
+static bool is_piece_zero(const uint8_t *p, size_t len)
 {
 	return !p[0] && !memcmp(p, p + 1, len - 1);
 }
@@ -156,7 +156,7 @@ static void begin_frame(struct device *d, const struct mirror_answer *answer)
 	uint8_t *bytes = a->frame + sizeof(piece);
 
 	memcpy(bytes, a->shared, piece.len);
-	if (is_zero(bytes, piece.len)) {
+	if (is_piece_zero(bytes, piece.len)) {
 		go_on_ahead(d);
 		return;
 	}
@@ -305,11 +305,11 @@ int ahead_sent(struct device *d, unsigned int queue)
 	return a->sent[queue];
 }
 
-void ahead_mirror_gone(struct device *d, const struct mirror_process *p)
+void ahead_mirror_gone(struct device *d, unsigned int queue)
 {
 	struct ahead_out *a = &d->ahead;
 
-	if (a->fd < 0 || !a->asked || d->session[a->session].mirror.ctl_fd != p->ctl_fd)
+	if (a->fd < 0 || !a->asked || a->session != queue)
 		return;
 	forget_question(d);
 	a->begun = false;
@@ -347,7 +347,7 @@ bool ahead_prepare(struct device *d, uint64_t most)
 	return false;
 }
 
-/* Whole windows of the session whose memory comes are made ready meanwhile. */
+/* Whole sections of the session whose memory comes are made ready meanwhile. */
 static void expect_more(struct device *d)
 {
 	const unsigned int q = d->came->piece.session;
@@ -355,7 +355,7 @@ static void expect_more(struct device *d)
 
 	if (d->came->bad || !q || q > d->opt->sessions || d->came->file[q] < 0)
 		return;
-	whole = d->came->size[q] / AHEAD_WINDOW * AHEAD_WINDOW;
+	whole = d->came->size[q] / AHEAD_SECTION * AHEAD_SECTION;
 	if (whole <= d->expected[q])
 		return;
 	d->expected[q] = whole;

@@ -23,7 +23,7 @@
 #include "qcu-device/host/birth.h"
 #include "qcu-device/jail/groups.h"
 #include "qcu-device/host/nursery.h"
-#include "qcu-device/host/ramfiles.h"
+#include "qcu-device/front/ramfiles.h"
 #include "qcu-device/jail/jail.h"
 #include "qcu-device/memory/shares.h"
 

@@ -349,7 +349,7 @@ static bool write_came(struct state_out *to, unsigned int queue, const struct ah
 	bool ok = true;
 
 	for (i = 0; ok && i < l->count; i++) {
-		const struct ahead_place *p = &l->place[i];
+		const struct ahead_listed *p = &l->listed[i];
 
 		piece = (struct ahead_piece){p->addr, p->sum, queue, p->len};
 		ok = write_piece(to, &piece, sizeof(piece));

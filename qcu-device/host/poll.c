@@ -60,7 +60,7 @@ void device_unwatch(struct device *d, int fd)
 	}
 }
 
-void device_poll(struct device *d)
+void device_poll(struct device *d, int ms)
 {
 	struct pollfd fds[WATCHES_MAX];
 	uint64_t number[WATCHES_MAX];
@@ -70,7 +70,7 @@ void device_poll(struct device *d)
 		fds[i] = (struct pollfd){.fd = watches[i].fd, .events = watches[i].events};
 		number[i] = watches[i].number;
 	}
-	if (poll(fds, n, ahead_wait_ms(d)) < 0) {
+	if (poll(fds, n, ms) < 0) {
 		if (errno != EINTR) {
 			fprintf(stderr, "qcu-device: poll: %s\n", strerror(errno));
 			d->over = d->failed = true;

@@ -105,6 +105,7 @@ static void take_over(struct device *d, unsigned int queue)
 	VuVirtq *vq = &d->vu.vq[queue];
 
 	device_unwatch(d, s->mirror.pidfd);
+	ahead_mirror_gone(d, queue);
 	mirror_gone(d, &s->mirror);
 	s->mirror.pid = 0;
 	if (d->shares)

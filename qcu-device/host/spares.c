@@ -46,7 +46,6 @@ void mirror_gone(struct device *d, const struct mirror_process *p)
 {
 	const struct jail *j = &d->opt->jail;
 
-	ahead_mirror_gone(d, p);
 	if (p->pidfd >= 0)
 		close(p->pidfd);
 	close(p->ctl_fd);

@@ -554,7 +554,7 @@ int vhost_serve(int sock, const struct device_options *opt, struct take_over *t)
 	device_watch(d, signals, signalled, 0);
 	memwatch_begin(d);
 	while (!d->over) {
-		device_poll(d);
+		device_poll(d, ahead_wait_ms(d));
 		ahead_look(d);
 		spares_fill(d);
 		memwatch_ask(d);

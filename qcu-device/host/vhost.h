@@ -10,7 +10,7 @@
 #include "qcu-device/host/board.h"
 #include "qcu-device/host/device.h"
 #include "qcu-device/host/passes.h"
-#include "qcu-device/host/ramfiles.h"
+#include "qcu-device/front/ramfiles.h"
 #include "qcu-device/memory/ahead.h"
 #include "qcu-device/memory/shares.h"
 #include "qcu-device/moving/state.h"
@@ -127,8 +127,11 @@ void device_watch(struct device *d, int fd, watch_fn *fn, unsigned int queue);
 /* The same for a file to which something is to be written. */
 void device_watch_writable(struct device *d, int fd, watch_fn *fn);
 void device_unwatch(struct device *d, int fd);
-/* Waits until a watched file is ready, and calls the callbacks of all that are. */
-void device_poll(struct device *d);
+/*
+ * Waits until a watched file is ready, for so many milliseconds at most (-1: for any time), and
+ * calls the callbacks of all that are.
+ */
+void device_poll(struct device *d, int ms);
 
 /* spares.c */
 void spares_fill(struct device *d);
@@ -241,7 +244,7 @@ int ahead_wait_ms(const struct device *d);
 void ahead_look(struct device *d); /* from the poll loop */
 /* A file with what has gone ahead, for the session that is saved; -1: nothing. */
 int ahead_sent(struct device *d, unsigned int queue);
-void ahead_mirror_gone(struct device *d, const struct mirror_process *p);
+void ahead_mirror_gone(struct device *d, unsigned int queue);
 bool ahead_expect(struct device *d, int fd, uint64_t most);
 /* Makes d->came, if there is none. most: bytes that may come. False: there is no memory. */
 bool ahead_prepare(struct device *d, uint64_t most);

@@ -14,15 +14,15 @@
 uint64_t ahead_sum(const void *bytes, size_t len)
 {
 	const uint8_t *at = bytes;
-	uint64_t sum = 0, place = 0, x;
+	uint64_t sum = 0, steps = 0, x;
 
 	for (; len; at += sizeof(x)) {
 		const size_t n = len < sizeof(x) ? len : sizeof(x);
 
 		x = 0;
 		memcpy(&x, at, n);
-		place += AHEAD_STEP;
-		x += place;
+		steps += AHEAD_STEP;
+		x += steps;
 		x = (x ^ x >> AHEAD_SHIFT) * AHEAD_STIR;
 		x = (x ^ x >> AHEAD_SHIFT) * AHEAD_STIR;
 		sum += x ^ x >> AHEAD_SHIFT;
@@ -54,9 +54,9 @@ static bool write_at(int fd, const void *bytes, size_t len, off_t at)
 	return !len;
 }
 
-static uint64_t next_window(uint64_t at)
+static uint64_t next_section(uint64_t at)
 {
-	return (at / AHEAD_WINDOW + 1) * AHEAD_WINDOW;
+	return (at / AHEAD_SECTION + 1) * AHEAD_SECTION;
 }
 
 bool ahead_append(int fd, uint64_t *size, const struct ahead_piece *piece, const void *bytes)
@@ -64,52 +64,52 @@ bool ahead_append(int fd, uint64_t *size, const struct ahead_piece *piece, const
 	const uint64_t takes = AHEAD_PAGE + whole_pages(piece->len);
 	uint64_t at = *size;
 
-	if (at + takes > next_window(at))
-		at = next_window(at);
+	if (at + takes > next_section(at))
+		at = next_section(at);
 	*size = at + takes;
 	return write_at(fd, bytes, piece->len, (off_t)(at + AHEAD_PAGE)) &&
 	       !ftruncate(fd, (off_t)*size) && write_at(fd, piece, sizeof(*piece), (off_t)at);
 }
 
-static int compare_places(const void *a, const void *b)
+static int compare_listed(const void *a, const void *b)
 {
-	const struct ahead_place *x = a, *y = b;
+	const struct ahead_listed *x = a, *y = b;
 
 	return (x->addr > y->addr) - (x->addr < y->addr);
 }
 
-static bool add_place(struct ahead_list *l, const struct ahead_place *p)
+static bool add_listed(struct ahead_list *l, const struct ahead_listed *p)
 {
-	struct ahead_place *more;
+	struct ahead_listed *more;
 
 	/* Room for 64, 128, 256 and so on. */
 	if (!l->count || (l->count >= 64 && !(l->count & (l->count - 1)))) {
-		more = realloc(l->place, (l->count ? 2 * l->count : 64) * sizeof(*more));
+		more = realloc(l->listed, (l->count ? 2 * l->count : 64) * sizeof(*more));
 		if (!more)
 			return false;
-		l->place = more;
+		l->listed = more;
 	}
-	l->place[l->count++] = *p;
+	l->listed[l->count++] = *p;
 	return true;
 }
 
 /* The piece that begins here. *next: where the next one does. */
-static bool read_place(struct ahead_list *l, int fd, uint64_t at, uint64_t size, uint64_t *next)
+static bool read_listed(struct ahead_list *l, int fd, uint64_t at, uint64_t size, uint64_t *next)
 {
-	const uint64_t end = next_window(at) < size ? next_window(at) : size;
+	const uint64_t end = next_section(at) < size ? next_section(at) : size;
 	struct ahead_piece piece;
 
-	*next = next_window(at);
+	*next = next_section(at);
 	if (end - at < AHEAD_PAGE ||
 	    pread(fd, &piece, sizeof(piece), (off_t)at) != (ssize_t)sizeof(piece))
 		return false;
-	if (!piece.len) /* the rest of the window is empty */
+	if (!piece.len) /* the rest of the section is empty */
 		return end == *next;
 	if (piece.len > AHEAD_BYTES || whole_pages(piece.len) > end - at - AHEAD_PAGE)
 		return false;
 	*next = at + AHEAD_PAGE + whole_pages(piece.len);
-	return add_place(l,
-			 &(struct ahead_place){piece.addr, piece.sum, at + AHEAD_PAGE, piece.len});
+	return add_listed(l, &(struct ahead_listed){piece.addr, piece.sum, at + AHEAD_PAGE,
+						    piece.len});
 }
 
 bool ahead_list(struct ahead_list *l, int fd)
@@ -121,28 +121,28 @@ bool ahead_list(struct ahead_list *l, int fd)
 	*l = (struct ahead_list){0};
 	ok = !fstat(fd, &st);
 	for (at = 0; ok && at < (uint64_t)st.st_size;)
-		ok = read_place(l, fd, at, (uint64_t)st.st_size, &at);
+		ok = read_listed(l, fd, at, (uint64_t)st.st_size, &at);
 	if (!ok)
 		ahead_unlist(l);
 	else if (l->count)
-		qsort(l->place, l->count, sizeof(*l->place), compare_places);
+		qsort(l->listed, l->count, sizeof(*l->listed), compare_listed);
 	return ok;
 }
 
 void ahead_unlist(struct ahead_list *l)
 {
-	free(l->place);
+	free(l->listed);
 	*l = (struct ahead_list){0};
 }
 
-const struct ahead_place *ahead_find(const struct ahead_list *l, uint64_t addr, uint64_t len,
-				     uint64_t sum)
+const struct ahead_listed *ahead_find(const struct ahead_list *l, uint64_t addr, uint64_t len,
+				      uint64_t sum)
 {
-	const struct ahead_place key = {.addr = addr}, *p;
+	const struct ahead_listed key = {.addr = addr}, *p;
 
 	if (!l->count)
 		return NULL;
-	p = bsearch(&key, l->place, l->count, sizeof(key), compare_places);
+	p = bsearch(&key, l->listed, l->count, sizeof(key), compare_listed);
 	return p && p->len == len && p->sum == sum ? p : NULL;
 }
 

@@ -6,8 +6,8 @@
  *
  * Between two qcu-devices, pieces are a stream: a struct ahead_piece, and its bytes. Who gets them
  * keeps them in a file for each session. In the file a piece begins at a page, with its struct, and
- * its bytes begin at the next page. No piece lies in two of the file's windows, so that each window
- * can be registered by itself, also while the next one is still written.
+ * its bytes begin at the next page. No piece lies in two of the file's sections, so that each
+ * section can be registered by itself, also while the next one is still written.
  */
 #ifndef QCU_AHEAD_H
 #define QCU_AHEAD_H
@@ -18,10 +18,10 @@
 
 #include "include/qcucmd.h"
 
-#define AHEAD_BYTES  ((size_t)4 << 20) /* the most that a piece has */
-#define AHEAD_LEAST  65536u	       /* memory of fewer bytes does not go ahead */
-#define AHEAD_PAGE   4096u
-#define AHEAD_WINDOW ((AHEAD_BYTES + AHEAD_PAGE) * (uint64_t)16)
+#define AHEAD_BYTES   ((size_t)4 << 20) /* the most that a piece has */
+#define AHEAD_LEAST   65536u		/* memory of fewer bytes does not go ahead */
+#define AHEAD_PAGE    4096u
+#define AHEAD_SECTION ((AHEAD_BYTES + AHEAD_PAGE) * (uint64_t)16)
 
 struct ahead_piece {
 	uint64_t addr;
@@ -32,13 +32,13 @@ struct ahead_piece {
 _Static_assert(sizeof(struct ahead_piece) == 24, "a piece has no holes");
 
 /*
- * The sum of all 8-byte words, each stirred with its place. A GPU adds them in any order
+ * The sum of all 8-byte words, each stirred with its position. A GPU adds them in any order
  * (mirror/sums.c). Who changes one word changes the sum. Two different contents have the same sum
  * by chance once in 2^64; who makes them on purpose spoils only memory of their own.
  */
 uint64_t ahead_sum(const void *bytes, size_t len);
-/* The same in PTX, for the kernel: x is replaced by what is added for it. */
-#define AHEAD_STEP  0x9e3779b97f4a7c15u /* a word at place n gets (n + 1) steps added first */
+/* The kernel has the same numbers. */
+#define AHEAD_STEP  0x9e3779b97f4a7c15u /* the n-th word, n > 0, gets n steps added first */
 #define AHEAD_STIR  0xd6e8feb86659fd93u
 #define AHEAD_SHIFT 32
 
@@ -68,14 +68,14 @@ void ahead_end(struct ahead_reader *r);
 /* ---- the file ---- */
 
 /* Where the bytes of a piece are in the file. */
-struct ahead_place {
+struct ahead_listed {
 	uint64_t addr, sum, at;
 	uint32_t len;
 };
 
 /* The pieces of a file. Nothing in it is trusted. */
 struct ahead_list {
-	struct ahead_place *place; /* by address */
+	struct ahead_listed *listed; /* by address */
 	size_t count;
 };
 
@@ -85,7 +85,7 @@ bool ahead_append(int fd, uint64_t *size, const struct ahead_piece *piece, const
 bool ahead_list(struct ahead_list *l, int fd);
 void ahead_unlist(struct ahead_list *l);
 /* NULL: there is no such piece. */
-const struct ahead_place *ahead_find(const struct ahead_list *l, uint64_t addr, uint64_t len,
-				     uint64_t sum);
+const struct ahead_listed *ahead_find(const struct ahead_list *l, uint64_t addr, uint64_t len,
+				      uint64_t sum);
 
 #endif

@@ -111,8 +111,8 @@ static bool copy_held(struct mirror *m, struct going *g, const struct be_wanted 
 	       !m->cfg.ops->stream_sync(m->be, s);
 }
 
-static bool copy_piece(struct mirror *m, struct going *g, const struct be_wanted *r, uint64_t at,
-		       size_t len)
+static bool copy_if_still_there(struct mirror *m, struct going *g, const struct be_wanted *r,
+				uint64_t at, size_t len)
 {
 	bool ok;
 
@@ -142,7 +142,7 @@ bool mir_ahead_next(struct mirror *m, struct ahead_piece *piece)
 			g->next++;
 		}
 		*piece = (struct ahead_piece){.addr = r->addr + at, .len = (uint32_t)len};
-		if (copy_piece(m, g, r, at, (size_t)len))
+		if (copy_if_still_there(m, g, r, at, (size_t)len))
 			return true;
 	}
 	return false;
@@ -220,13 +220,13 @@ bool going_has(const struct going *g, uint64_t addr, uint64_t len, uint64_t sum)
 /* ---- what has come ---- */
 
 /* The GPU copies from there. It works without, more slowly. */
-static void map_window(struct mirror *m, struct going *g, size_t at)
+static void map_section(struct mirror *m, struct going *g, size_t at)
 {
-	struct came_window *w = &g->window[at];
-	const uint64_t first = at * AHEAD_WINDOW;
+	struct came_section *w = &g->section[at];
+	const uint64_t first = at * AHEAD_SECTION;
 	void *p;
 
-	w->len = g->came_size - first < AHEAD_WINDOW ? g->came_size - first : AHEAD_WINDOW;
+	w->len = g->came_size - first < AHEAD_SECTION ? g->came_size - first : AHEAD_SECTION;
 	p = mmap(NULL, w->len, PROT_READ | PROT_WRITE, MAP_SHARED, g->came_fd, (off_t)first);
 	if (p == MAP_FAILED)
 		return;
@@ -234,18 +234,18 @@ static void map_window(struct mirror *m, struct going *g, size_t at)
 	w->registered = !m->cfg.ops->host_register(m->be, p, w->len);
 }
 
-static bool make_windows(struct going *g, uint64_t size)
+static bool make_sections(struct going *g, uint64_t size)
 {
-	const size_t count = (size_t)((size + AHEAD_WINDOW - 1) / AHEAD_WINDOW);
-	struct came_window *more;
+	const size_t count = (size_t)((size + AHEAD_SECTION - 1) / AHEAD_SECTION);
+	struct came_section *more;
 
-	if (count > g->windows) {
-		more = realloc(g->window, count * sizeof(*more));
+	if (count > g->sections) {
+		more = realloc(g->section, count * sizeof(*more));
 		if (!more)
 			return false;
-		memset(more + g->windows, 0, (count - g->windows) * sizeof(*more));
-		g->window = more;
-		g->windows = count;
+		memset(more + g->sections, 0, (count - g->sections) * sizeof(*more));
+		g->section = more;
+		g->sections = count;
 	}
 	g->came_size = size;
 	return true;
@@ -255,14 +255,14 @@ static bool make_windows(struct going *g, uint64_t size)
 void mir_ahead_comes(struct mirror *m, int ahead, uint64_t bytes)
 {
 	struct going *g = going_of(m);
-	size_t first = g ? g->windows : 0, i;
+	size_t first = g ? g->sections : 0, i;
 
 	if (!g)
 		return;
 	g->came_fd = ahead;
-	if (make_windows(g, bytes / AHEAD_WINDOW * AHEAD_WINDOW))
-		for (i = first; i < g->windows; i++)
-			map_window(m, g, i);
+	if (make_sections(g, bytes / AHEAD_SECTION * AHEAD_SECTION))
+		for (i = first; i < g->sections; i++)
+			map_section(m, g, i);
 }
 
 void mir_ahead_came(struct mirror *m, int ahead)
@@ -271,7 +271,7 @@ void mir_ahead_came(struct mirror *m, int ahead)
 	struct stat st;
 
 	if (!g || fstat(ahead, &st) || (uint64_t)st.st_size < g->came_size ||
-	    !make_windows(g, (uint64_t)st.st_size))
+	    !make_sections(g, (uint64_t)st.st_size))
 		return;
 	g->came_fd = ahead;
 	(void)ahead_list(&g->came, ahead);
@@ -280,18 +280,18 @@ void mir_ahead_came(struct mirror *m, int ahead)
 bool going_came(struct mirror *m, const struct ahead_piece *piece, struct mir_restore *bytes)
 {
 	struct going *g = m->going;
-	const struct ahead_place *p =
+	const struct ahead_listed *p =
 		g ? ahead_find(&g->came, piece->addr, piece->len, piece->sum) : NULL;
-	struct came_window *w;
+	struct came_section *w;
 
 	if (!p)
 		return false;
-	w = &g->window[p->at / AHEAD_WINDOW];
+	w = &g->section[p->at / AHEAD_SECTION];
 	if (!w->bytes)
-		map_window(m, g, (size_t)(w - g->window));
+		map_section(m, g, (size_t)(w - g->section));
 	if (!w->bytes)
 		return false;
-	*bytes = (struct mir_restore){w->bytes + p->at % AHEAD_WINDOW, p->len, w->registered};
+	*bytes = (struct mir_restore){w->bytes + p->at % AHEAD_SECTION, p->len, w->registered};
 	return true;
 }
 
@@ -300,8 +300,8 @@ void mir_ahead_drop(struct mirror *m)
 	struct going *g = m->going;
 	size_t i;
 
-	for (i = 0; g && i < g->windows; i++) {
-		struct came_window *w = &g->window[i];
+	for (i = 0; g && i < g->sections; i++) {
+		struct came_section *w = &g->section[i];
 
 		if (w->registered)
 			(void)m->cfg.ops->host_unregister(m->be, w->bytes);
@@ -310,9 +310,9 @@ void mir_ahead_drop(struct mirror *m)
 	}
 	if (!g)
 		return;
-	free(g->window);
-	g->window = NULL;
-	g->windows = 0;
+	free(g->section);
+	g->section = NULL;
+	g->sections = 0;
 	g->came_size = 0;
 	ahead_unlist(&g->came);
 }

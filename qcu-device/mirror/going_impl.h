@@ -20,14 +20,14 @@ struct going {
 	size_t sent_count;
 	/* What has come, for mir_restore(). */
 	struct ahead_list came;
-	int came_fd; /* valid if there are windows */
+	int came_fd; /* valid if there are sections */
 	uint64_t came_size;
-	struct came_window {
+	struct came_section {
 		uint8_t *bytes; /* NULL: not mapped */
 		size_t len;
 		bool registered;
-	} * window;
-	size_t windows;
+	} * section;
+	size_t sections;
 };
 
 /*

@@ -25,7 +25,8 @@ _Static_assert(AHEAD_BYTES == 4194304 && AHEAD_STEP == 0x9e3779b97f4a7c15u &&
  * A block sums up one piece: each thread every 256th word, and the first one the bytes that are no
  * whole word. Then half of the threads take the other half's sums, again and again.
  *
- * x: a word, stirred; s: the sum; o: all bits that are set; w: the place; n: the number of words.
+ * x: a word, stirred; s: the sum; o: all bits that are set; w: the position; n: the number of
+ * words.
  */
 static const char kernel_text[] =
 	".version 6.4\n"
@@ -104,7 +105,7 @@ static const char kernel_text[] =
 	"shr.u64 %y, %x, 32;\n"
 	"xor.b64 %x, %x, %y;\n"
 	"add.u64 %s, %s, %x;\n"
-	/* a: this thread's place in `parts`; b: that of the thread whose sums it takes. */
+	/* a: this thread's position in `parts`; b: that of the thread whose sums it takes. */
 	"$keep:\n"
 	"mov.u32 %a, parts;\n"
 	"shl.b32 %h, %t, 4;\n"

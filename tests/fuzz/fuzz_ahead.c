@@ -22,22 +22,22 @@
 static void check_file(int fd, bool summed)
 {
 	static uint8_t bytes[AHEAD_BYTES];
-	const struct ahead_place *p;
+	const struct ahead_listed *p;
 	struct ahead_list l;
 	struct stat st;
 	size_t i;
 
 	if (!ahead_list(&l, fd)) {
-		if (summed || l.place || l.count)
+		if (summed || l.listed || l.count)
 			abort();
 		return;
 	}
 	if (fstat(fd, &st))
 		abort();
 	for (i = 0; i < l.count; i++) {
-		p = &l.place[i];
+		p = &l.listed[i];
 		if (!p->len || p->len > AHEAD_BYTES || p->at % AHEAD_PAGE ||
-		    p->at / AHEAD_WINDOW != (p->at + p->len - 1) / AHEAD_WINDOW ||
+		    p->at / AHEAD_SECTION != (p->at + p->len - 1) / AHEAD_SECTION ||
 		    p->at > (uint64_t)st.st_size || p->len > (uint64_t)st.st_size - p->at)
 			abort();
 		if (summed && (pread(fd, bytes, p->len, (off_t)p->at) != (ssize_t)p->len ||

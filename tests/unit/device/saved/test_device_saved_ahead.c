@@ -197,7 +197,7 @@ static void files_that_are_damaged(void **state)
 		wrong.len = lens[i];
 		assert_int_equal(pwrite(fd, &wrong, sizeof(wrong), 0), sizeof(wrong));
 		assert_false(ahead_list(&l, fd));
-		assert_null(l.place);
+		assert_null(l.listed);
 	}
 	assert_int_equal(pwrite(fd, &one, sizeof(one), 0), sizeof(one));
 	assert_int_equal(ftruncate(fd, AHEAD_PAGE + 300), 0);
@@ -206,8 +206,8 @@ static void files_that_are_damaged(void **state)
 	assert_false(ahead_list(&l, -1));
 }
 
-/* No piece lies in two windows. */
-static void windows(void **state)
+/* No piece lies in two sections. */
+static void sections(void **state)
 {
 	uint8_t *bytes = calloc(1, AHEAD_BYTES);
 	struct ahead_piece p = {.session = 1, .len = AHEAD_BYTES - AHEAD_PAGE};
@@ -221,9 +221,9 @@ static void windows(void **state)
 	assert_true(ahead_list(&l, fd));
 	assert_int_equal(l.count, 40);
 	for (p.addr = 0; p.addr < 40; p.addr++)
-		assert_int_equal(l.place[p.addr].at / AHEAD_WINDOW,
-				 (l.place[p.addr].at + p.len - 1) / AHEAD_WINDOW);
-	assert_int_equal(l.place[16].at, AHEAD_WINDOW + AHEAD_PAGE);
+		assert_int_equal(l.listed[p.addr].at / AHEAD_SECTION,
+				 (l.listed[p.addr].at + p.len - 1) / AHEAD_SECTION);
+	assert_int_equal(l.listed[16].at, AHEAD_SECTION + AHEAD_PAGE);
 	ahead_unlist(&l);
 	close(fd);
 	free(bytes);
@@ -342,7 +342,7 @@ static void what_has_not_changed_is_not_copied(void **state)
 	check_memory();
 }
 
-/* Whole windows are made ready before the rest has come. The last one is not whole. */
+/* Whole sections are made ready before the rest has come. The last one is not whole. */
 static void made_ready_before(void **state)
 {
 	const size_t len = 150 * MIB;
@@ -352,7 +352,7 @@ static void made_ready_before(void **state)
 
 	(void)state;
 	vram = 256 * MIB;
-	for (made_ready = 0; made_ready <= 2 * AHEAD_WINDOW; made_ready += AHEAD_WINDOW) {
+	for (made_ready = 0; made_ready <= 2 * AHEAD_SECTION; made_ready += AHEAD_SECTION) {
 		start_mirror();
 		at = allocate(len);
 		upload(at, bytes, len);
@@ -516,7 +516,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(streams_that_are_damaged),
 		cmocka_unit_test(files_that_are_damaged),
-		cmocka_unit_test(windows),
+		cmocka_unit_test(sections),
 		cmocka_unit_test(forged_entries),
 		cmocka_unit_test(what_has_not_come),
 		cmocka_unit_test(a_list_with_anything),

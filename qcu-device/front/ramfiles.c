@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "qcu-device/host/ramfiles.h"
+#include "qcu-device/front/ramfiles.h"
 
 void ramfiles_close(struct ramfiles *f)
 {
