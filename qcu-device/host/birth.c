@@ -27,8 +27,6 @@
 #include "qcu-device/jail/jail.h"
 #include "qcu-device/memory/shares.h"
 
-#define HUGETLBFS 0x958458f6u
-
 /* The file numbers in a new mirror. The files of the VM's memory come last. */
 enum {
 	FD_CTL = 3,
@@ -298,25 +296,10 @@ static void __attribute__((noreturn)) stillborn(const char *why)
 	_exit(MIRROR_EXIT_SETUP);
 }
 
-/*
- * If the offset lies inside a huge page, the mapping starts at the beginning of that page, as in
- * libvhost-user.
- */
 static void map_region(struct guestmem *mem, const struct region *r, int fd)
 {
-	uint64_t skip = 0;
-	struct statfs st;
-	uint8_t *p;
-
-	if (!fstatfs(fd, &st) && (uint32_t)st.f_type == HUGETLBFS)
-		skip = r->offset % (uint64_t)st.f_bsize;
-	p = mmap(NULL, r->size + skip, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
-		 (off_t)(r->offset - skip));
-	if (p == MAP_FAILED)
+	if (guestmem_map(mem, r->gpa, r->size, r->offset, fd))
 		stillborn("the VM's memory cannot be mapped");
-	madvise(p, r->size + skip, MADV_DONTDUMP);
-	if (guestmem_add(mem, r->gpa, r->size, p + skip))
-		stillborn("the VM's memory makes no sense");
 	close(fd);
 }
 

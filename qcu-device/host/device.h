@@ -148,6 +148,11 @@ enum mirror_tells {
 	 * more will.
 	 */
 	MIRROR_COMES,
+	/*
+	 * To such a spare: a part of the VM's memory, in this file. The first one makes void what
+	 * there was.
+	 */
+	MIRROR_REGION,
 };
 
 /* The addresses of the queue's parts are guest-physical: the sender has them mapped elsewhere. */
@@ -160,7 +165,9 @@ struct mirror_message {
 	bool event_idx;
 	unsigned int num;
 	uint64_t desc, avail, used;
-	uint64_t bytes; /* for MIRROR_COMES */
+	uint64_t bytes;	      /* for MIRROR_COMES, and the size of a region */
+	uint64_t gpa, offset; /* of a region */
+	bool first;	      /* region */
 };
 
 /* A guest may have broken into the mirror: nothing in it is trusted. */

@@ -594,11 +594,20 @@ static void begin_to_note(struct vq *vq)
 	close(args->named);
 }
 
-/* A spare may get memory of its session before the session. */
-static void take_memory(struct vq *vq, int fd, uint64_t bytes)
+/*
+ * A spare may get memory of its session before the session. Then it lives when the VM's memory is
+ * laid out anew.
+ */
+static void take_early(struct vq *vq, const struct mirror_message *m, int fd)
 {
-	if (vq->args->warm)
-		mir_ahead_comes(vq->m, fd, bytes);
+	struct guestmem *mem = vq->args->mem;
+
+	if (m->what == MIRROR_COMES && vq->args->warm)
+		mir_ahead_comes(vq->m, fd, m->bytes);
+	if (m->what == MIRROR_REGION && m->first)
+		guestmem_unmap(mem);
+	if (m->what == MIRROR_REGION && guestmem_map(mem, m->gpa, m->bytes, m->offset, fd))
+		_exit(MIRROR_EXIT_SETUP);
 	close(fd);
 }
 
@@ -613,9 +622,9 @@ static void take_session(struct vq *vq, int saved[2])
 	int fds[2];
 	char name[16];
 
-	while (!read_message(vq, &m, fds, 0) || m.what == MIRROR_COMES)
+	while (!read_message(vq, &m, fds, 0) || m.what == MIRROR_COMES || m.what == MIRROR_REGION)
 		if (fds[0] >= 0)
-			take_memory(vq, fds[0], m.bytes);
+			take_early(vq, &m, fds[0]);
 	if (!m.session || m.session > vq->args->opt->sessions ||
 	    (m.what != MIRROR_BEGIN && (m.what != MIRROR_RESTORE || fds[0] < 0)))
 		_exit(MIRROR_EXIT_SETUP);

@@ -230,19 +230,55 @@ void spares_fill(struct device *d)
 	}
 }
 
-void spares_end(struct device *d)
+static bool ends_with_memory(const struct mirror_process *p)
+{
+	return !p->expects;
+}
+
+static bool expects_memory(const struct mirror_process *p)
+{
+	return p->expects;
+}
+
+static bool is_any(const struct mirror_process *p)
+{
+	(void)p;
+	return true;
+}
+
+static void end_spares(struct device *d, bool (*ends)(const struct mirror_process *p))
 {
 	unsigned int i;
 
 	/* Kill all of them first, as with sessions. */
 	for (i = 0; i < d->spares; i++)
-		kill(d->spare[i].pid, SIGKILL);
-	while (d->spares) {
-		struct mirror_process p = d->spare[0];
+		if (ends(&d->spare[i]))
+			kill(d->spare[i].pid, SIGKILL);
+	for (i = 0; i < d->spares;) {
+		struct mirror_process p = d->spare[i];
 
-		remove_spare(d, 0);
+		if (!ends(&p)) {
+			i++;
+			continue;
+		}
+		remove_spare(d, i);
 		kill_and_reap(d, &p);
 	}
+}
+
+void spares_end(struct device *d)
+{
+	end_spares(d, is_any);
+}
+
+void spares_memory_changes(struct device *d)
+{
+	end_spares(d, ends_with_memory);
+}
+
+void spares_expect_nothing(struct device *d)
+{
+	end_spares(d, expects_memory);
 }
 
 bool mirror_tell(const struct mirror_process *p, const struct mirror_message *m, const int *fds,
@@ -285,6 +321,24 @@ bool mirror_begin(struct device *d, unsigned int queue, const struct mirror_proc
 	return mirror_tell(p, &m, fds, vq->call_fd >= 0 ? 2 : 1, 0);
 }
 
+/* The VM's memory may have been laid out anew since the spare was made. */
+static bool tell_memory(const struct device *d, const struct mirror_process *p)
+{
+	struct mirror_message m = {.what = MIRROR_REGION, .first = true};
+	unsigned int i;
+
+	for (i = 0; i < d->ram.count; i++, m.first = false) {
+		const struct ramfile *f = &d->ram.file[i];
+
+		m.gpa = f->gpa;
+		m.bytes = f->size;
+		m.offset = f->offset;
+		if (!mirror_tell(p, &m, &f->fd, 1, 0))
+			return false;
+	}
+	return true;
+}
+
 static bool give_session(struct device *d, unsigned int queue, const struct mirror_process *p,
 			 const struct saved_files *saved)
 {
@@ -294,6 +348,8 @@ static bool give_session(struct device *d, unsigned int queue, const struct mirr
 		.guest_pid = d->session[queue].guest_pid,
 	};
 
+	if (p->expects && !tell_memory(d, p))
+		return false;
 	return saved ? mirror_tell(p, &m, (const int[]){saved->archive, saved->ahead},
 				   saved->ahead < 0 ? 1 : 2, 0)
 		     : mirror_begin(d, queue, p, false);
@@ -350,20 +406,4 @@ void spares_expect(struct device *d, unsigned int queue, int ahead, uint64_t byt
 	}
 	/* If it is busy, it hears of more soon. */
 	(void)mirror_tell(&d->spare[i], &m, &ahead, 1, MSG_DONTWAIT);
-}
-
-void spares_expect_nothing(struct device *d)
-{
-	unsigned int i;
-
-	for (i = 0; i < d->spares;) {
-		struct mirror_process p = d->spare[i];
-
-		if (!p.expects) {
-			i++;
-			continue;
-		}
-		remove_spare(d, i);
-		kill_and_reap(d, &p);
-	}
 }

@@ -224,7 +224,7 @@ static int process_msg(VuDev *vu, VhostUserMsg *vmsg, int *do_reply)
 	case VHOST_USER_REM_MEM_REG:
 		transfer_memory_changes(d);
 		sessions_end_all(d, "ended, because the VM's memory layout changes");
-		spares_end(d);
+		spares_memory_changes(d);
 		d->mem_changed = true;
 		rc = ramfiles_note(&d->ram, vmsg);
 		if (rc)

@@ -136,6 +136,8 @@ void device_poll(struct device *d, int ms);
 /* spares.c */
 void spares_fill(struct device *d);
 void spares_end(struct device *d);
+/* Ends those that do not live on: see MIRROR_REGION. */
+void spares_memory_changes(struct device *d);
 /*
  * Gives this queue's session to a mirror, a spare or a new one. It begins to work the queue; or, if
  * `saved` is not NULL, it restores that session and is held. False: this failed, and the reason has

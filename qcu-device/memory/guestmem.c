@@ -3,11 +3,16 @@
  * GPA to HVA. A guest may pass any 64-bit address and any 64-bit length, so comparisons here are
  * written as `len > size - off`, which cannot wrap.
  */
+#define _GNU_SOURCE /* MAP_NORESERVE */
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/vfs.h>
 
 #include "qcu-device/memory/guestmem.h"
 #include "qcu-device/memory/named.h"
+
+#define HUGETLBFS 0x958458f6u
 
 /* The index of the first region that ends after gpa. */
 static unsigned int first_after(const struct guestmem *mem, uint64_t gpa)
@@ -62,6 +67,36 @@ uint64_t guestmem_run(const struct guestmem *mem, uint64_t gpa, uint64_t len, vo
 	if (mem->named)
 		named_note(mem->named, gpa, len);
 	return len;
+}
+
+int guestmem_map(struct guestmem *mem, uint64_t gpa, uint64_t size, uint64_t offset, int fd)
+{
+	uint64_t skip = 0;
+	struct statfs st;
+	uint8_t *p;
+	int rc;
+
+	if (!fstatfs(fd, &st) && (uint32_t)st.f_type == HUGETLBFS)
+		skip = offset % (uint64_t)st.f_bsize;
+	p = mmap(NULL, size + skip, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
+		 (off_t)(offset - skip));
+	if (p == MAP_FAILED)
+		return -errno;
+	madvise(p, size + skip, MADV_DONTDUMP);
+	rc = guestmem_add(mem, gpa, size, p + skip);
+	if (rc)
+		munmap(p, size + skip);
+	return rc;
+}
+
+/* In front of a region in huge pages some of its first one may stay mapped. */
+void guestmem_unmap(struct guestmem *mem)
+{
+	while (mem->count) {
+		const struct guestmem_region *r = &mem->regions[--mem->count];
+
+		munmap(r->hva, r->size);
+	}
 }
 
 void *guestmem_translate(const struct guestmem *mem, uint64_t gpa, uint64_t len)

@@ -28,6 +28,14 @@ struct guestmem {
 /* Returns 0; -EINVAL for an empty, wrapping or overlapping region; -ENOSPC. */
 int guestmem_add(struct guestmem *mem, uint64_t gpa, uint64_t size, void *hva);
 
+/*
+ * Maps such a region from its file, which stays open. If the offset lies inside a huge page, the
+ * mapping starts at the beginning of that page, as in libvhost-user. Returns 0 or -errno.
+ */
+int guestmem_map(struct guestmem *mem, uint64_t gpa, uint64_t size, uint64_t offset, int fd);
+/* Unmaps all that was mapped so, and forgets it. */
+void guestmem_unmap(struct guestmem *mem);
+
 /* The host address of [gpa, gpa + len) if all of it lies in one region; else NULL. */
 void *guestmem_translate(const struct guestmem *mem, uint64_t gpa, uint64_t len);
 
