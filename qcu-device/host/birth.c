@@ -15,7 +15,6 @@
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "qcu-device/base/complain.h"
