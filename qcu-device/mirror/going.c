@@ -17,6 +17,8 @@
 #include "qcu-device/mirror/keeping.h"
 
 #define NON_BLOCKING 1u /* cudaStreamNonBlocking */
+/* To load the kernel takes 40 ms on an H200. So much memory is copied in this time. */
+#define WORTH_A_KERNEL (32u << 20)
 
 static struct going *going_of(struct mirror *m)
 {
@@ -184,7 +186,7 @@ void mir_ahead_sent(struct mirror *m, int fd)
 {
 	struct going *g = going_of(m);
 	struct stat st;
-	size_t bytes;
+	size_t bytes, i;
 
 	if (!g || fstat(fd, &st))
 		return;
@@ -194,6 +196,9 @@ void mir_ahead_sent(struct mirror *m, int fd)
 	g->sent = malloc(bytes + 1);
 	if (g->sent && pread(fd, g->sent, bytes, 0) == (ssize_t)bytes)
 		g->sent_count = bytes / sizeof(*g->sent);
+	g->sent_bytes = 0;
+	for (i = 0; i < g->sent_count; i++)
+		g->sent_bytes += g->sent[i].len;
 	if (g->sent_count)
 		qsort(g->sent, g->sent_count, sizeof(*g->sent), compare_pieces);
 }
@@ -201,11 +206,12 @@ void mir_ahead_sent(struct mirror *m, int fd)
 const struct sums *going_sums(struct mirror *m, unsigned int device)
 {
 	struct going *g = m->going;
+	const bool kernel = !m->cfg.ops->memory;
 
-	if (!g || !g->sent_count)
+	if (!g || !g->sent_count || (kernel && g->sent_bytes < WORTH_A_KERNEL))
 		return NULL;
 	if (!g->sums)
-		g->sums = sums_new(m, device, !m->cfg.ops->memory);
+		g->sums = sums_new(m, device, kernel);
 	return g->sums;
 }
 

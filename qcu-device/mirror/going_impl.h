@@ -18,6 +18,7 @@ struct going {
 	/* What has gone, by address, for mir_save(). */
 	struct ahead_piece *sent;
 	size_t sent_count;
+	uint64_t sent_bytes;
 	/* What has come, for mir_restore(). */
 	struct ahead_list came;
 	int came_fd; /* valid if there are sections */

@@ -201,6 +201,8 @@ int main(int argc, char **argv)
 	     kernel = argc > 1 && !strcmp(argv[1], "kernel");
 	uint32_t *dev, *pinned, *pageable = (uint32_t *)malloc(N * 4), rounds = 0;
 
+	if (argc > 1 && !strcmp(argv[1], "managed"))
+		return hold_managed();
 	REQUIRE(pageable, "out of memory");
 	TRY(cudaMalloc(&dev, N * 4));
 	TRY(cudaMallocHost(&pinned, N * 4));
@@ -211,8 +213,6 @@ int main(int argc, char **argv)
 		return hold_a_kernel();
 	if (argc > 1 && !strcmp(argv[1], "calls"))
 		return hold_calls();
-	if (argc > 1 && !strcmp(argv[1], "managed"))
-		return hold_managed();
 	if (argc > 1 && !strcmp(argv[1], "written"))
 		return hold_written(dev, pinned, pageable);
 	if (argc > 2 && !strcmp(argv[1], "memory"))

@@ -582,20 +582,35 @@ def cut_no_device_there(vm):
     cut_at_the_end(vm, VM("alone", incoming=True), lambda target: target.device.process.kill())
 
 
-def cut_device_silent_then_killed(vm):
+def cut_device_silent(vm, program, stops):
     target = VM("mute", incoming=True)
     target.listen()
-    vm.does("hold")
+    vm.does(program)
     vm.fast()
     target.device.process.send_signal(signal.SIGSTOP)
     vm.migrate_to(target)
-    vm.event("STOP")
+    if stops:
+        vm.event("STOP")
+    else:
+        vm.becomes("active")
+        vm.does("vector_add")
+        expect("the source does not run", vm.runs())
     target.process.kill()
     target.device.process.kill()
     vm.becomes("failed")
     until("it runs", vm.runs)
     vm.does("release && vector_add")
     target.end()
+
+
+def cut_device_silent_then_killed(vm):
+    """Nothing of this program goes ahead, so the device is silent when the source has stopped."""
+    cut_device_silent(vm, "hold managed", True)
+
+
+def cut_device_silent_ahead(vm):
+    """Its memory goes ahead, and nobody takes it. So the VM is not stopped."""
+    cut_device_silent(vm, "hold", False)
 
 
 def cut_no_room(vm):
@@ -808,7 +823,7 @@ def main():
             "-blockdev", "driver=qcow2,node-name=disk,file=file")
     cases = [saved_under_a_program, saved_between_host_functions, saved_with_a_dead_session, refused_under_a_kernel,
              saved_while_programs_work, refused_without_a_device, another_device, cut_target_killed, cut_network, cut_cancelled, cut_no_device_there,
-             cut_device_silent_then_killed, cut_other_sessions, cut_no_room, cut_not_made, cut_making_killed,
+             cut_device_silent_then_killed, cut_device_silent_ahead, cut_other_sessions, cut_no_room, cut_not_made, cut_making_killed,
              cut_making_device_killed, cut_making_cancelled, cut_making_network, snapshot, begins_meanwhile, move,
              moved_while_programs_work, little_at_the_stop, move_stopped, to_a_file, after_it_all]
     failed = False
@@ -824,7 +839,7 @@ def main():
             except Skipped as e:
                 print(f"@skip {case.__name__.replace('_', '-')} {e}", flush=True)
         print(f"seed {seed}: {dict(tally)}")
-    except Failed as e:
+    except (Failed, OSError) as e:
         failed = True
         print(f"qemu: {vm.said()[-1000:]}\ndevice: {vm.device_said()}\nconsole: {vm.console[-1000:]!r}")
         print(f"seed {seed}: {dict(tally)}")

@@ -21,8 +21,8 @@ cp "$guest/sleeper" "$guest/long_work" "$tools/to_file" "$tmp/stage/qcu/bin/"
 again_and_again_initrd "$guest_dir" "$tmp/initrd"
 
 python3 tests/vm/machine/moving.py "$tmp" "$dir/bin/qemu-system-x86_64" "$B/qcu-device/qcu-device" \
-	"$guest_dir/vmlinux" "$tmp/initrd" "$klogs/$script" "$slow"
+	"$guest_dir/vmlinux" "$tmp/initrd" "$klogs/$script" "$slow" || echo "@FAIL ended $?"
 scan_klog
 python3 tests/vm/machine/take_over.py "$tmp" "$dir/bin/qemu-system-x86_64" "$B/qcu-device/qcu-device" \
-	"$guest_dir/vmlinux" "$tmp/initrd" "$klogs/$script" "$slow"
+	"$guest_dir/vmlinux" "$tmp/initrd" "$klogs/$script" "$slow" || echo "@FAIL ended $?"
 scan_klog
