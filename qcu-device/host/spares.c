@@ -116,7 +116,7 @@ static bool new_mirror(struct device *d, struct mirror_process *p, bool warm)
 	int ctl[2], letters[2];
 	struct birth_files own;
 
-	p->spare = warm;
+	*p = (struct mirror_process){.spare = warm};
 	p->seat = take_seat(d);
 	if (!p->seat || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ctl)) {
 		complain("no socket for a mirror: %s", strerror(errno));
@@ -322,7 +322,7 @@ bool mirror_begin(struct device *d, unsigned int queue, const struct mirror_proc
 }
 
 /* The VM's memory may have been laid out anew since the spare was made. */
-static bool tell_memory(const struct device *d, const struct mirror_process *p)
+static bool tell_where_memory_is(const struct device *d, const struct mirror_process *p)
 {
 	struct mirror_message m = {.what = MIRROR_REGION, .first = true};
 	unsigned int i;
@@ -348,7 +348,7 @@ static bool give_session(struct device *d, unsigned int queue, const struct mirr
 		.guest_pid = d->session[queue].guest_pid,
 	};
 
-	if (p->expects && !tell_memory(d, p))
+	if (p->expects && !tell_where_memory_is(d, p))
 		return false;
 	return saved ? mirror_tell(p, &m, (const int[]){saved->archive, saved->ahead},
 				   saved->ahead < 0 ? 1 : 2, 0)
