@@ -18,6 +18,8 @@
 #include <unistd.h>
 
 #include "qcu-device/base/spin.h"
+#include "qcu-device/memory/ahead.h"
+#include "qcu-device/mirror/going.h"
 #include "qcu-device/mirror/save.h"
 
 /* How long a session may work before it counts as busy. */
@@ -30,6 +32,9 @@ static unsigned int left;	   /* how often yet; under `sending` */
 static _Atomic uint64_t every = 2; /* before one command in so many */
 static uint64_t random_state;
 static const char *when; /* NULL: at any time */
+
+/* What has gone ahead of this session, and a list of it; -1: nothing. Under `sending`. */
+static int came = -1, sent = -1;
 
 static void read_settings(void)
 {
@@ -87,6 +92,7 @@ void saved_forked(void)
 	static const pthread_rwlock_t fresh = PTHREAD_RWLOCK_INITIALIZER;
 
 	sending = fresh;
+	came = sent = -1;
 }
 
 void saved_setup(struct mir_config *cfg)
@@ -133,12 +139,78 @@ static void keep_archive(int fd)
 	close(to);
 }
 
+static void forget_ahead(void)
+{
+	if (came >= 0)
+		close(came);
+	if (sent >= 0)
+		close(sent);
+	came = sent = -1;
+}
+
+static void take_pieces(struct mirror *m, const uint8_t *bytes)
+{
+	struct ahead_piece p;
+	uint64_t size = 0;
+
+	while (mir_ahead_next(m, &p)) {
+		p.sum = ahead_sum(bytes, p.len);
+		if (!ahead_append(came, &size, &p, bytes) ||
+		    write(sent, &p, sizeof(p)) != sizeof(p))
+			break;
+	}
+	mir_ahead_end(m);
+}
+
+static void go_ahead(struct mirror *m)
+{
+	int buffer = memfd_create("buffer", MFD_CLOEXEC);
+	void *bytes = MAP_FAILED;
+
+	came = memfd_create("came", MFD_CLOEXEC);
+	sent = memfd_create("sent", MFD_CLOEXEC);
+	if (buffer >= 0 && came >= 0 && sent >= 0 && !ftruncate(buffer, AHEAD_BYTES))
+		bytes = mmap(NULL, AHEAD_BYTES, PROT_READ, MAP_SHARED, buffer, 0);
+	if (bytes != MAP_FAILED) {
+		if (mir_ahead_begin(m, buffer))
+			take_pieces(m, bytes);
+		munmap(bytes, AHEAD_BYTES);
+	} else {
+		forget_ahead();
+	}
+	if (buffer >= 0)
+		close(buffer);
+}
+
+/* Only when the GPU has no work: this thread may be the one for which work waits. */
+static void try_ahead(struct mirror *m)
+{
+	bool passes;
+	char why[256];
+
+	if (came < 0 && mir_can_save(m, WAIT_MS, &passes, why, sizeof(why)))
+		go_ahead(m);
+}
+
+static bool restore(struct mirror *m, int fd, char *why, size_t size)
+{
+	bool ok;
+
+	if (came >= 0)
+		mir_ahead_came(m, came);
+	ok = mir_restore(m, fd, why, size);
+	mir_ahead_drop(m);
+	return ok;
+}
+
 static void move(struct mirror **mirror, const struct mir_config *cfg, int fd)
 {
 	double at[4] = {now()};
 	struct mir_request *parked;
 	char why[256] = "no mirror";
 
+	if (sent >= 0)
+		mir_ahead_sent(*mirror, sent);
 	if (!mir_save(*mirror, fd, WAIT_MS, why, sizeof(why))) {
 		note("refused: ", why);
 		return;
@@ -149,7 +221,7 @@ static void move(struct mirror **mirror, const struct mir_config *cfg, int fd)
 	mir_destroy(*mirror);
 	at[2] = now();
 	lseek(fd, 0, SEEK_SET);
-	if (mir_create(mirror, cfg) || !mir_restore(*mirror, fd, why, sizeof(why))) {
+	if (mir_create(mirror, cfg) || !restore(*mirror, fd, why, sizeof(why))) {
 		note("lost: ", why);
 		fprintf(stderr, "qcuda: the saved session is lost: %s\n", why);
 		abort();
@@ -158,7 +230,8 @@ static void move(struct mirror **mirror, const struct mir_config *cfg, int fd)
 	note_times(at, fd);
 	if (parked)
 		mir_submit(*mirror, parked);
-	note("saved", "");
+	note(came >= 0 ? "saved, and memory had gone ahead" : "saved", "");
+	forget_ahead();
 }
 
 void saved_try(struct mirror **mirror, const struct mir_config *cfg)
@@ -172,7 +245,10 @@ void saved_try(struct mirror **mirror, const struct mir_config *cfg)
 	if (fd < 0)
 		return;
 	if (!pthread_rwlock_wrlock(&sending)) {
-		if (*mirror && left) {
+		/* The session is saved at a later one of these moments. */
+		if (*mirror && left && next_random() % 2) {
+			try_ahead(*mirror);
+		} else if (*mirror && left) {
 			left--;
 			every *= 2;
 			move(mirror, cfg, fd);

@@ -3,8 +3,10 @@
  * Saves the session at random moments, and goes on in a fresh mirror:
  *
  * - QCU_LOOPBACK_SAVE=SEED:TIMES: before a command, so many times. The chance is one in two first,
- *   and half as much after each time, so that it happens in short and in long programs.
- * - QCU_LOOPBACK_SAVED=FILE: gets a line for each time: "saved", or "refused: " and why.
+ *   and half as much after each time, so that it happens in short and in long programs. Every
+ *   second time device memory goes ahead only, for the next one.
+ * - QCU_LOOPBACK_SAVED=FILE: gets a line for each time: "saved", perhaps with what had gone ahead,
+ *   or "refused: " and why.
  * - QCU_LOOPBACK_SAVE_WHEN=FILE: not before this file exists.
  * - QCU_LOOPBACK_SAVE_TIMES=FILE: gets a line with what each time took.
  * - QCU_LOOPBACK_ARCHIVES=FOLDER: gets each archive in a file of its own.
