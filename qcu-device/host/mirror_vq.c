@@ -53,6 +53,7 @@ struct vq {
 	pthread_t going; /* copies memory that goes ahead */
 	bool copies;	 /* it is there */
 	int buffer;
+	int came; /* a file; see drop_came() */
 };
 
 struct vq_request {
@@ -308,6 +309,28 @@ static void answer_main(struct vq *vq, const struct mirror_answer *a)
 		_exit(DEVICE_EXIT_OK);
 }
 
+/* The thread that ends what has come ahead. */
+static void *drop_came(void *arg)
+{
+	struct vq *vq = arg;
+
+	mir_ahead_drop(vq->m);
+	close(vq->came);
+	return NULL;
+}
+
+/* 40 GiB take seconds, for which the program need not wait. */
+static void drop_in_background(struct vq *vq, int ahead)
+{
+	pthread_t thread;
+
+	vq->came = ahead;
+	if (pthread_create(&thread, NULL, drop_came, vq))
+		drop_came(vq);
+	else
+		pthread_detach(thread);
+}
+
 static void restore_saved(struct vq *vq, int fd, int ahead)
 {
 	struct mirror_answer a = {.what = MIRROR_RESTORE};
@@ -317,11 +340,10 @@ static void restore_saved(struct vq *vq, int fd, int ahead)
 	a.ok = fd >= 0 && mir_restore(vq->m, fd, a.why, sizeof(a.why));
 	close(fd);
 	answer_main(vq, &a);
-	mir_ahead_drop(vq->m);
-	if (ahead >= 0)
-		close(ahead);
 	if (!a.ok)
 		_exit(MIRROR_EXIT_SETUP);
+	if (ahead >= 0)
+		drop_in_background(vq, ahead);
 }
 
 /* The thread `going`. */

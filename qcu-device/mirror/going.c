@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory goes ahead. The thread that takes the session's commands copies a piece between two of
- * them, in a stream of its own, so it waits for none of the program's work.
+ * Memory goes ahead. It is copied in a stream of its own, which waits for none of the program's
+ * work, and by a thread that carries out no command, because some GPUs make it wait all the same.
  */
 #include "qcu-device/mirror/going.h"
 
@@ -309,10 +309,12 @@ void mir_ahead_drop(struct mirror *m)
 	for (i = 0; g && i < g->sections; i++) {
 		struct came_section *w = &g->section[i];
 
+		pthread_mutex_lock(&m->use[MIR_USER_GOING].lock);
 		if (w->registered)
 			(void)m->cfg.ops->host_unregister(m->be, w->bytes);
 		if (w->bytes)
 			munmap(w->bytes, w->len);
+		pthread_mutex_unlock(&m->use[MIR_USER_GOING].lock);
 	}
 	if (!g)
 		return;

@@ -34,7 +34,8 @@ void mir_ahead_sent(struct mirror *m, int sent);
 /*
  * What has come ahead, in a file (memory/ahead.h). comes: so many bytes of the file have been
  * written, and are made ready for the GPU. came: all of it; the next mir_restore() may use it.
- * Afterwards it is dropped. The file stays the caller's, and open until then.
+ * Afterwards it is dropped, which takes long, and may be done while the session takes commands. The
+ * file stays the caller's, and open until then.
  */
 void mir_ahead_comes(struct mirror *m, int ahead, uint64_t bytes);
 void mir_ahead_came(struct mirror *m, int ahead);
