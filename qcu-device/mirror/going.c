@@ -9,14 +9,19 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "qcu-device/base/spin.h"
 #include "qcu-device/commands/commands.h"
 #include "qcu-device/commands/swap/swap.h"
 #include "qcu-device/mirror/going_impl.h"
 #include "qcu-device/mirror/keeping.h"
 
 #define NON_BLOCKING 1u /* cudaStreamNonBlocking */
+#define NO_TIMES     2u /* cudaEventDisableTiming */
+#define BLOCKED_NS   1000000000ull
+#define LOOK_NS	     100000
 /* To load the kernel takes 40 ms on an H200. So much memory is copied in this time. */
 #define WORTH_A_KERNEL (32u << 20)
 
@@ -92,24 +97,61 @@ bool mir_ahead_begin(struct mirror *m, int buffer)
 	return ok;
 }
 
-static struct be_stream *stream_of(struct mirror *m, struct going *g, unsigned int device)
+/* Makes the stream and the event of the device, unless they are there. */
+static bool open_stream(struct mirror *m, struct going *g, unsigned int device)
 {
+	const struct be_ops *ops = m->cfg.ops;
+
 	if (!g->stream[device] &&
-	    m->cfg.ops->stream_create(m->be, device, NON_BLOCKING, 0, &g->stream[device]))
+	    ops->stream_create(m->be, device, NON_BLOCKING, 0, &g->stream[device]))
 		g->stream[device] = NULL;
-	return g->stream[device];
+	if (!g->event[device] && ops->event_create(m->be, device, NO_TIMES, &g->event[device]))
+		g->event[device] = NULL;
+	return g->stream[device] && g->event[device];
+}
+
+static int look_at_event(struct mirror *m, struct going *g, unsigned int device)
+{
+	int rc;
+
+	pthread_mutex_lock(&m->use[MIR_USER_GOING].lock);
+	rc = m->cfg.ops->event_query(m->be, g->event[device]);
+	pthread_mutex_unlock(&m->use[MIR_USER_GOING].lock);
+	return rc;
+}
+
+/*
+ * Some GPUs copy nothing while a host function runs, whatever stream it is in. Who waits for that
+ * must hold no memory: the program may have to free it first.
+ */
+static bool does_gpu_go_on(struct mirror *m, struct going *g, unsigned int device)
+{
+	const uint64_t end = spin_clock() + BLOCKED_NS;
+	int rc = QCU_ERR_NotReady;
+
+	pthread_mutex_lock(&m->use[MIR_USER_GOING].lock);
+	if (!open_stream(m, g, device) ||
+	    m->cfg.ops->event_record(m->be, g->event[device], g->stream[device], 0))
+		rc = QCU_ERR_InvalidResourceHandle;
+	pthread_mutex_unlock(&m->use[MIR_USER_GOING].lock);
+	while (rc == QCU_ERR_NotReady && spin_clock() < end) {
+		rc = look_at_event(m, g, device);
+		if (rc == QCU_ERR_NotReady)
+			nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+	}
+	return !rc;
 }
 
 /* Is it still this memory? Then it is held until the piece has been copied. */
 static bool copy_held(struct mirror *m, struct going *g, const struct be_wanted *r, uint64_t at,
 		      size_t len)
 {
-	struct be_stream *s = stream_of(m, g, r->dev);
+	struct be_stream *s = g->stream[r->dev];
 	uint64_t size;
 	unsigned int dev;
 
-	return s && mir_allocation_at(m, r->addr, &size, &dev) && size == r->size &&
-	       dev == r->dev && !m->cfg.ops->copy_d2h(m->be, g->buffer, r->addr + at, len, s) &&
+	return mir_allocation_at(m, r->addr, &size, &dev) && size == r->size && dev == r->dev &&
+	       !m->cfg.ops->copy_d2h(m->be, g->buffer, r->addr + at, len, s) &&
 	       !m->cfg.ops->stream_sync(m->be, s);
 }
 
@@ -136,6 +178,8 @@ bool mir_ahead_next(struct mirror *m, struct ahead_piece *piece)
 
 	while (g && g->next < g->ranges) {
 		r = &g->range[g->next];
+		if (!does_gpu_go_on(m, g, r->dev))
+			return false;
 		at = g->at;
 		len = r->size - at < AHEAD_BYTES ? r->size - at : AHEAD_BYTES;
 		g->at += len;
@@ -157,16 +201,21 @@ void mir_ahead_end(struct mirror *m)
 
 	if (!g)
 		return;
+	pthread_mutex_lock(&m->use[MIR_USER_GOING].lock);
 	for (i = 0; i < MIR_DEVICES_MAX; i++) {
 		if (g->stream[i])
 			(void)m->cfg.ops->stream_destroy(m->be, g->stream[i]);
+		if (g->event[i])
+			(void)m->cfg.ops->event_destroy(m->be, g->event[i]);
 		g->stream[i] = NULL;
+		g->event[i] = NULL;
 	}
 	if (g->buffer) {
 		(void)m->cfg.ops->host_unregister(m->be, g->buffer);
 		munmap(g->buffer, AHEAD_BYTES);
 		g->buffer = NULL;
 	}
+	pthread_mutex_unlock(&m->use[MIR_USER_GOING].lock);
 	free(g->range);
 	g->range = NULL;
 	g->ranges = g->next = 0;
@@ -334,6 +383,9 @@ void going_forget(struct mirror *m)
 	free(m->going->sent);
 	m->going->sent = NULL;
 	m->going->sent_count = 0;
+	/* A reset of the device would end them. */
+	sums_free(m, m->going->sums);
+	m->going->sums = NULL;
 }
 
 void going_free(struct mirror *m)
@@ -343,7 +395,6 @@ void going_free(struct mirror *m)
 	mir_ahead_end(m);
 	going_forget(m);
 	mir_ahead_drop(m);
-	sums_free(m, m->going->sums);
 	free(m->going);
 	m->going = NULL;
 }

@@ -14,6 +14,7 @@ struct going {
 	uint64_t at; /* in the next range */
 	uint8_t *buffer;
 	struct be_stream *stream[MIR_DEVICES_MAX];
+	struct be_event *event[MIR_DEVICES_MAX];
 	struct sums *sums;
 	/* What has gone, by address, for mir_save(). */
 	struct ahead_piece *sent;

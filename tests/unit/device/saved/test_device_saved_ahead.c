@@ -426,6 +426,33 @@ static void memory_that_ends_on_its_way(void **state)
 	close_files();
 }
 
+static void reset(unsigned int n)
+{
+	if (n == 1)
+		assert_int_equal(ask((struct qCUcmd){.op = QCU_OP_DEVICE_RESET, .tid = 1}), 0);
+}
+
+/* A reset ends the memory, and what copies it. The next migration goes as the first one. */
+static void a_reset_on_its_way(void **state)
+{
+	off_t size;
+
+	(void)state;
+	fill_memory();
+	assert_int_equal(go_ahead(reset), 1);
+	close_files();
+	large = allocate(9 * MIB + 5);
+	small_at = allocate(1000);
+	zero_at = allocate(8 * MIB);
+	upload(large, large_bytes, 9 * MIB);
+	upload(small_at, large_bytes, 1000);
+	assert_int_equal(go_ahead(NULL), 5);
+	if (!save_ahead(&size, came))
+		fail_msg("%s", why);
+	assert_true(size < 16384);
+	check_memory();
+}
+
 /* The session is lost if what it needs has not come, or is another piece. Nothing worse happens. */
 static void what_has_not_come(void **state)
 {
@@ -527,6 +554,7 @@ int main(void)
 		cmocka_unit_test(made_ready_before),
 		cmocka_unit_test(what_was_written_later_is_copied),
 		cmocka_unit_test(memory_that_ends_on_its_way),
+		cmocka_unit_test(a_reset_on_its_way),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
