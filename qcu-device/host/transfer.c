@@ -171,6 +171,11 @@ static void read_state(struct device *d, unsigned int queue)
 	ssize_t n;
 
 	(void)queue;
+	/* After what is wrong nothing is read. */
+	if (!d->loaded || !d->came) {
+		end_loading(d);
+		return;
+	}
 	do {
 		n = read(d->loading, piece, sizeof(piece));
 		if (n <= 0)
@@ -193,6 +198,7 @@ static bool is_loaded(struct device *d, char *why, size_t size)
 	bool ends;
 
 	if (d->came && d->came->bad) {
+		end_loading(d);
 		snprintf(why, size, "%s", d->came->why);
 		return false;
 	}
