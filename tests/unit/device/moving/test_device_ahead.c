@@ -21,8 +21,7 @@
 
 #include "qcu-device/memory/ahead.h"
 #include "qcu-device/moving/state.h"
-#include "tests/unit/device/host/test_device_frontend.h"
-#include "tests/unit/device/host/test_device_program.h"
+#include "tests/unit/device/moving/test_device_moved.h"
 
 enum { SAVE, LOAD };
 enum { STOPPED, AHEAD };
@@ -33,33 +32,16 @@ enum { FIRST = 1, SECOND = 3 };
 #define MIB   (1u << 20)
 #define BYTES (5 * MIB) /* of each session, in two pieces */
 
-static struct frontend fe;
-static uint16_t stopped_at[FE_QUEUES];
 static uint8_t saved[24 * MIB], went[24 * MIB];
 static size_t saved_bytes, went_bytes;
 static uint64_t memory[SECOND + 1];
 
 static int start(void **state)
 {
-	char program[PATH_MAX], gpu_option[] = "--gpu", gpu[] = "soft";
-	char metrics_option[] = "--metrics", metrics[] = "none";
-	char *argv[] = {program, gpu_option, gpu, metrics_option, metrics, NULL};
-	unsigned int q;
-
 	(void)state;
-	assert_int_equal(program_path(program, "qcu-device/qcu-device"), 0);
-	fe_start_program(&fe, argv, -1);
-	for (q = 0; q < FE_QUEUES; q++)
-		fe_queue_start(&fe, q);
+	start_device(NULL);
+	start_queues();
 	return fe_open(&fe, FIRST) || fe_open(&fe, SECOND);
-}
-
-static int stop(void **state)
-{
-	int status = fe_stop(&fe);
-
-	(void)state;
-	return !WIFEXITED(status) || WEXITSTATUS(status);
 }
 
 static uint64_t transfer(uint32_t direction, uint32_t phase, int fd)
@@ -102,15 +84,6 @@ static int go_ahead(void)
 	return fd;
 }
 
-static void stop_queues(void)
-{
-	unsigned int q;
-
-	assert_string_equal(fe_reason(&fe), "");
-	for (q = 0; q < FE_QUEUES; q++)
-		stopped_at[q] = fe_queue_stop(&fe, q);
-}
-
 static void save(void)
 {
 	int fds[2];
@@ -120,14 +93,6 @@ static void save(void)
 	saved_bytes = read_all(fds[0], saved, sizeof(saved));
 	close(fds[0]);
 	assert_int_equal(fe_get(&fe, FE_CHECK_DEVICE_STATE), 0);
-}
-
-static void go_on(void)
-{
-	unsigned int q;
-
-	for (q = 0; q < FE_QUEUES; q++)
-		fe_queue_go_on(&fe, q, stopped_at[q]);
 }
 
 /* False: the other side does not read all of it. */

@@ -15,36 +15,17 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "tests/unit/device/host/test_device_frontend.h"
-#include "tests/unit/device/host/test_device_program.h"
+#include "tests/unit/device/moving/test_device_moved.h"
 
 /* One is enough, unless the machine takes more than a second for it. */
 #define TRIES 10
 
-static struct frontend fe;
-static uint16_t stopped_at[FE_QUEUES];
-
 static int start(void **state)
 {
-	char program[PATH_MAX], gpu_option[] = "--gpu", gpu[] = "soft";
-	char metrics_option[] = "--metrics", metrics[] = "none";
-	char *argv[] = {program, gpu_option, gpu, metrics_option, metrics, NULL};
-	unsigned int q;
-
 	(void)state;
-	assert_int_equal(program_path(program, "qcu-device/qcu-device"), 0);
-	fe_start_program(&fe, argv, -1);
-	for (q = 0; q < FE_QUEUES; q++)
-		fe_queue_start(&fe, q);
+	start_device(NULL);
+	start_queues();
 	return fe_open(&fe, 1);
-}
-
-static int stop(void **state)
-{
-	int status = fe_stop(&fe);
-
-	(void)state;
-	return !WIFEXITED(status) || WEXITSTATUS(status);
 }
 
 /* As QEMU stops a VM to save it. Returns whether it can be saved; else it goes on. */
@@ -53,9 +34,7 @@ static bool try_to_save(void)
 	unsigned int q;
 	bool ok;
 
-	assert_string_equal(fe_reason(&fe), "");
-	for (q = 0; q < FE_QUEUES; q++)
-		stopped_at[q] = fe_queue_stop(&fe, q);
+	stop_queues();
 	ok = !*fe_reason(&fe);
 	if (!ok)
 		assert_non_null(strstr(fe_reason(&fe), "work of the GPU does not end"));

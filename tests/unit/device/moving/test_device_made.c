@@ -18,8 +18,7 @@
 #include <cmocka.h>
 
 #include "qcu-device/moving/state.h"
-#include "tests/unit/device/host/test_device_frontend.h"
-#include "tests/unit/device/host/test_device_program.h"
+#include "tests/unit/device/moving/test_device_moved.h"
 
 enum { SAVE, LOAD };
 #define NO_FILE 256u
@@ -27,29 +26,9 @@ enum { SAVE, LOAD };
 /* Both have a mirror when a state is saved. */
 enum { FIRST = 1, SECOND = 3 };
 
-static struct frontend fe;
-static uint16_t stopped_at[FE_QUEUES];
 static uint8_t saved[1 << 20];
 static size_t saved_bytes;
 static char lose[] = "--lose-sessions";
-
-static void start_device(char *more)
-{
-	char program[PATH_MAX], gpu_option[] = "--gpu", gpu[] = "soft";
-	char metrics_option[] = "--metrics", metrics[] = "none";
-	char *argv[] = {program, gpu_option, gpu, metrics_option, metrics, more, NULL};
-
-	assert_int_equal(program_path(program, "qcu-device/qcu-device"), 0);
-	fe_start_program(&fe, argv, -1);
-}
-
-static void start_queues(void)
-{
-	unsigned int q;
-
-	for (q = 0; q < FE_QUEUES; q++)
-		fe_queue_start(&fe, q);
-}
 
 static int start_sessions(char *more)
 {
@@ -68,14 +47,6 @@ static int start_and_lose(void **state)
 {
 	(void)state;
 	return start_sessions(lose);
-}
-
-static int stop(void **state)
-{
-	int status = fe_stop(&fe);
-
-	(void)state;
-	return !WIFEXITED(status) || WEXITSTATUS(status);
 }
 
 static uint64_t transfer(uint32_t direction, int fd)
@@ -108,20 +79,8 @@ static void save(void)
 /* As QEMU stops a VM to save it. */
 static void stop_and_save(void)
 {
-	unsigned int q;
-
-	assert_string_equal(fe_reason(&fe), "");
-	for (q = 0; q < FE_QUEUES; q++)
-		stopped_at[q] = fe_queue_stop(&fe, q);
+	stop_queues();
 	save();
-}
-
-static void go_on(void)
-{
-	unsigned int q;
-
-	for (q = 0; q < FE_QUEUES; q++)
-		fe_queue_go_on(&fe, q, stopped_at[q]);
 }
 
 static bool loads(void)
@@ -198,7 +157,7 @@ static void fill_memory(unsigned int session, uint64_t bytes)
 static void nobody_reads(void **state)
 {
 	uint8_t some[1000];
-	unsigned int q, i;
+	unsigned int i;
 	size_t got;
 	int fds[2];
 	ssize_t n;
@@ -206,9 +165,7 @@ static void nobody_reads(void **state)
 	(void)state;
 	fill_memory(SECOND, 16 << 20);
 	for (i = 0; i < 3; i++) {
-		assert_string_equal(fe_reason(&fe), "");
-		for (q = 0; q < FE_QUEUES; q++)
-			stopped_at[q] = fe_queue_stop(&fe, q);
+		stop_queues();
 		assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 		assert_int_equal(transfer(SAVE, fds[1]), NO_FILE);
 		for (got = 0; got < 4096; got += (size_t)n) {
@@ -226,13 +183,10 @@ static void nobody_reads(void **state)
 /* A mirror that has ended is found when its session is to be saved. */
 static void mirror_ends(void **state)
 {
-	unsigned int q;
 	int fds[2];
 
 	(void)state;
-	assert_string_equal(fe_reason(&fe), "");
-	for (q = 0; q < FE_QUEUES; q++)
-		stopped_at[q] = fe_queue_stop(&fe, q);
+	stop_queues();
 	assert_int_equal(kill(fe_mirror(&fe, SECOND), SIGSTOP), 0);
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	assert_int_equal(transfer(SAVE, fds[1]), NO_FILE);
