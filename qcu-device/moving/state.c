@@ -174,15 +174,22 @@ static bool take_state_entry(struct state_reader *r, const void *entry)
 	return s->file >= 0 || refuse_moving(r->why, sizeof(r->why), "there is no memory for it");
 }
 
+/* Of what went ahead, and of the archive: the length that has come, 0 being the end. */
+static bool is_possible_piece(const struct state_reader *r)
+{
+	if (r->left > STATE_PIECE || r->left > STATE_ARCHIVE_MAX - r->bytes)
+		return false;
+	if (r->ahead)
+		return r->left ? r->came != NULL : !r->bytes || !r->came->have;
+	return r->left || r->bytes >= STATE_ARCHIVE_MIN;
+}
+
 static bool take_piece_length(struct state_reader *r, const void *length)
 {
 	const struct state_session *s = &r->session[r->count - 1];
 
 	memcpy(&r->left, length, sizeof(r->left));
-	if (r->left > STATE_PIECE || r->left > STATE_ARCHIVE_MAX - r->bytes ||
-	    (!r->left && !r->ahead && r->bytes < STATE_ARCHIVE_MIN) ||
-	    (!r->left && r->ahead && r->bytes && r->came->have) ||
-	    (r->left && r->ahead && !r->came))
+	if (!is_possible_piece(r))
 		return refuse_moving(r->why, sizeof(r->why), "session %u is damaged",
 				     s->entry.queue);
 	r->bytes += r->left;
