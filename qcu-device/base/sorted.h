@@ -19,6 +19,14 @@ struct sorted {
 	size_t room;  /* all elements, free ones too */
 };
 
+/* For qsort(), bsearch() and tsearch() of such structures. */
+static inline int sorted_compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
 void sorted_free(struct sorted *s);
 
 /* How many have addresses up to `addr`. */

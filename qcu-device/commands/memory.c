@@ -7,6 +7,7 @@
 #include <search.h>
 #include <stdlib.h>
 
+#include "qcu-device/base/sorted.h"
 #include "qcu-device/commands/commands.h"
 
 struct allocation {
@@ -18,13 +19,6 @@ struct allocation {
 	struct qcu_ipc_token token;
 	LIST_ENTRY(allocation) link;
 };
-
-static int compare_allocations(const void *a, const void *b)
-{
-	const struct allocation *x = a, *y = b;
-
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
 
 static int new_allocation(struct call *c, uint64_t size, struct allocation **out)
 {
@@ -81,7 +75,7 @@ static int remember_allocation(struct mirror *m, struct allocation *a)
 	void *node;
 
 	pthread_mutex_lock(&m->lock);
-	node = tsearch(a, &m->allocations, compare_allocations);
+	node = tsearch(a, &m->allocations, sorted_compare);
 	if (node)
 		LIST_INSERT_HEAD(&m->allocation_list, a, link);
 	pthread_mutex_unlock(&m->lock);
@@ -99,7 +93,7 @@ static struct allocation *find_allocation(struct mirror *m, uint64_t addr)
 {
 	struct allocation key = {.addr = addr}, **node;
 
-	node = tfind(&key, &m->allocations, compare_allocations);
+	node = tfind(&key, &m->allocations, sorted_compare);
 	return node && !(*node)->pooled ? *node : NULL;
 }
 
@@ -122,7 +116,7 @@ bool mir_allocation_at(struct mirror *m, uint64_t addr, uint64_t *size, unsigned
 	struct allocation key = {.addr = addr}, **node;
 
 	pthread_mutex_lock(&m->lock);
-	node = tfind(&key, &m->allocations, compare_allocations);
+	node = tfind(&key, &m->allocations, sorted_compare);
 	if (node) {
 		*size = (*node)->size;
 		*device = (*node)->device;
@@ -183,10 +177,10 @@ static struct allocation *forget_allocation(struct mirror *m, uint64_t addr, boo
 	struct allocation key = {.addr = addr}, **node, *a = NULL;
 
 	pthread_mutex_lock(&m->lock);
-	node = tfind(&key, &m->allocations, compare_allocations);
+	node = tfind(&key, &m->allocations, sorted_compare);
 	if (node && ((*node)->pooled || !pooled_only)) {
 		a = *node;
-		tdelete(a, &m->allocations, compare_allocations);
+		tdelete(a, &m->allocations, sorted_compare);
 		LIST_REMOVE(a, link);
 	}
 	pthread_mutex_unlock(&m->lock);
@@ -329,7 +323,7 @@ void mir_allocations_end(struct mirror *m, const unsigned int *device)
 		next = LIST_NEXT(a, link);
 		if (device && a->device != *device)
 			continue;
-		tdelete(a, &m->allocations, compare_allocations);
+		tdelete(a, &m->allocations, sorted_compare);
 		LIST_REMOVE(a, link);
 		LIST_INSERT_HEAD(&list, a, link);
 	}

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qcu-device/base/sorted.h"
 #include "qcu-device/backend/image.h"
 #include "qcu-device/base/complain.h"
 #include "qcu-device/commands/commands.h"
@@ -144,13 +145,6 @@ struct module_var {
 	struct module_var *next;
 };
 
-static int compare_vars(const void *a, const void *b)
-{
-	const struct module_var *x = a, *y = b;
-
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
-
 /* The guest knows this variable, so commands can name its memory from now on. */
 static int note_var(struct mirror *m, struct handle *h, uint64_t addr, uint64_t size)
 {
@@ -160,7 +154,7 @@ static int note_var(struct mirror *m, struct handle *h, uint64_t addr, uint64_t 
 		return QCU_ERR_MemoryAllocation;
 	*new = (struct module_var){.addr = addr, .size = size};
 	pthread_mutex_lock(&m->lock);
-	node = (struct module_var **)tsearch(new, &h->vars, compare_vars);
+	node = (struct module_var **)tsearch(new, &h->vars, sorted_compare);
 	pthread_mutex_unlock(&m->lock);
 	if (!node || *node != new)
 		free(new);
@@ -173,7 +167,7 @@ void mir_module_end(struct mirror *m, struct handle *h)
 
 	while (h->vars) {
 		v = *(struct module_var **)h->vars;
-		tdelete(v, &h->vars, compare_vars);
+		tdelete(v, &h->vars, sorted_compare);
 		held_leave(&m->held, &v->leaving, v->addr, v->size);
 		v->next = all;
 		all = v;

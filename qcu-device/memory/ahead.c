@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "qcu-device/base/sorted.h"
+
 uint64_t ahead_sum(const void *bytes, size_t len)
 {
 	const uint8_t *at = bytes;
@@ -71,13 +73,6 @@ bool ahead_append(int fd, uint64_t *size, const struct ahead_piece *piece, const
 	       !ftruncate(fd, (off_t)*size) && write_at(fd, piece, sizeof(*piece), (off_t)at);
 }
 
-static int compare_listed(const void *a, const void *b)
-{
-	const struct ahead_listed *x = a, *y = b;
-
-	return (x->addr > y->addr) - (x->addr < y->addr);
-}
-
 static bool add_listed(struct ahead_list *l, const struct ahead_listed *p)
 {
 	struct ahead_listed *more;
@@ -125,7 +120,7 @@ bool ahead_list(struct ahead_list *l, int fd)
 	if (!ok)
 		ahead_unlist(l);
 	else if (l->count)
-		qsort(l->listed, l->count, sizeof(*l->listed), compare_listed);
+		qsort(l->listed, l->count, sizeof(*l->listed), sorted_compare);
 	return ok;
 }
 
@@ -142,7 +137,7 @@ const struct ahead_listed *ahead_find(const struct ahead_list *l, uint64_t addr,
 
 	if (!l->count)
 		return NULL;
-	p = bsearch(&key, l->listed, l->count, sizeof(key), compare_listed);
+	p = bsearch(&key, l->listed, l->count, sizeof(key), sorted_compare);
 	return p && p->len == len && p->sum == sum ? p : NULL;
 }
 

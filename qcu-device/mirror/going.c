@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "qcu-device/base/sorted.h"
 #include "qcu-device/base/spin.h"
 #include "qcu-device/commands/commands.h"
 #include "qcu-device/commands/swap/swap.h"
@@ -34,13 +35,6 @@ static struct going *going_of(struct mirror *m)
 
 /* ---- the pieces ---- */
 
-static int compare_ranges(const void *a, const void *b)
-{
-	const struct be_wanted *x = a, *y = b;
-
-	return (x->addr > y->addr) - (x->addr < y->addr);
-}
-
 struct be_wanted *going_list(struct mirror *m, uint64_t least, size_t *count)
 {
 	const size_t room = mir_allocations(m);
@@ -61,7 +55,7 @@ struct be_wanted *going_list(struct mirror *m, uint64_t least, size_t *count)
 	pthread_mutex_unlock(&m->kept.lock);
 	*count = (size_t)(p - all);
 	if (*count)
-		qsort(all, *count, sizeof(*all), compare_ranges);
+		qsort(all, *count, sizeof(*all), sorted_compare);
 	return all;
 }
 
@@ -224,13 +218,6 @@ void mir_ahead_end(struct mirror *m)
 
 /* ---- what has gone ---- */
 
-static int compare_pieces(const void *a, const void *b)
-{
-	const struct ahead_piece *x = a, *y = b;
-
-	return (x->addr > y->addr) - (x->addr < y->addr);
-}
-
 void mir_ahead_sent(struct mirror *m, int fd)
 {
 	struct going *g = going_of(m);
@@ -249,7 +236,7 @@ void mir_ahead_sent(struct mirror *m, int fd)
 	for (i = 0; i < g->sent_count; i++)
 		g->sent_bytes += g->sent[i].len;
 	if (g->sent_count)
-		qsort(g->sent, g->sent_count, sizeof(*g->sent), compare_pieces);
+		qsort(g->sent, g->sent_count, sizeof(*g->sent), sorted_compare);
 }
 
 const struct sums *going_sums(struct mirror *m, unsigned int device)
@@ -268,7 +255,7 @@ bool going_has(const struct going *g, uint64_t addr, uint64_t len, uint64_t sum)
 {
 	const struct ahead_piece key = {.addr = addr}, *p;
 
-	p = bsearch(&key, g->sent, g->sent_count, sizeof(key), compare_pieces);
+	p = bsearch(&key, g->sent, g->sent_count, sizeof(key), sorted_compare);
 	return p && p->len == len && p->sum == sum;
 }
 
