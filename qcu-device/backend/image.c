@@ -15,6 +15,7 @@
 #include "include/qcuerror.h"
 #include "qcu-device/backend/image.h"
 #include "qcu-device/backend/ptx_text.h"
+#include "qcu-device/base/zero.h"
 
 #define CONTAINER_MAGIC	  0xba55ed50u
 #define CONTAINER_VERSION 1u
@@ -81,11 +82,6 @@ static uint32_t first_word_of(const unsigned char *p, size_t len)
 	if (len >= sizeof(word))
 		memcpy(&word, p, sizeof(word));
 	return word;
-}
-
-static bool is_all_zero(const unsigned char *p, size_t len)
-{
-	return !len || (!*p && !memcmp(p, p + 1, len - 1));
 }
 
 const char *image_ptx_fault(const void *image, size_t len)

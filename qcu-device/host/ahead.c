@@ -20,6 +20,7 @@
 
 #include "qcu-device/base/complain.h"
 #include "qcu-device/base/spin.h"
+#include "qcu-device/base/zero.h"
 #include "qcu-device/host/vhost.h"
 
 /* How long one copy may take. */
@@ -142,11 +143,6 @@ static void write_frame(struct device *d, unsigned int queue)
 		go_on_ahead(d);
 }
 
-static bool is_piece_zero(const uint8_t *p, size_t len)
-{
-	return !p[0] && !memcmp(p, p + 1, len - 1);
-}
-
 /* What is in the buffer goes to QEMU. The mirror may write there at any time, so it is copied. */
 static void begin_frame(struct device *d, const struct mirror_answer *answer)
 {
@@ -156,7 +152,7 @@ static void begin_frame(struct device *d, const struct mirror_answer *answer)
 	uint8_t *bytes = a->frame + sizeof(piece);
 
 	memcpy(bytes, a->shared, piece.len);
-	if (is_piece_zero(bytes, piece.len)) {
+	if (is_all_zero(bytes, piece.len)) {
 		go_on_ahead(d);
 		return;
 	}

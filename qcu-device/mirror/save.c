@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "qcu-device/base/spin.h"
+#include "qcu-device/base/zero.h"
 #include "qcu-device/commands/swap/swap.h"
 #include "qcu-device/libs/libs.h"
 #include "qcu-device/mirror/going_impl.h"
@@ -462,11 +463,6 @@ static bool write_places(struct saving *s)
 
 /* ---- contents ---- */
 
-static bool is_zero(const uint8_t *p, size_t len)
-{
-	return !len || (!p[0] && !memcmp(p, p + 1, len - 1));
-}
-
 /* The buffers are registered, so that the GPU copies into one while the other one is written. */
 static bool open_buffers(struct saving *s)
 {
@@ -511,7 +507,7 @@ static bool write_memory(struct saving *s, const struct be_wanted *p, bool zeros
 		if (!rc && next < p->size)
 			rc = ops->copy_d2h(be, s->buffer[!turn], p->addr + next, piece_at(p, next),
 					   stream);
-		if (rc || (!zeros && is_zero(s->buffer[turn], len)))
+		if (rc || (!zeros && is_all_zero(s->buffer[turn], len)))
 			continue;
 		cmd.copy_h2d = (struct qcu_copy_h2d){
 			.buf = {0, len}, .dst = p->addr + at, .flags = QCU_COPY_SYNC};

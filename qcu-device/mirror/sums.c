@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qcu-device/base/zero.h"
 #include "qcu-device/commands/commands.h"
 #include "qcu-device/memory/ahead.h"
 #include "qcu-device/mirror/archive.h"
@@ -169,11 +170,6 @@ static int sum_by_kernel(struct mirror *m, const struct sums *s, unsigned int de
 	return rc;
 }
 
-static uint64_t any_of(const uint8_t *p, size_t len)
-{
-	return p[0] || memcmp(p, p + 1, len - 1);
-}
-
 static int sum_a_copy(struct mirror *m, const struct sums *s, unsigned int device, uint64_t addr,
 		      uint64_t len, struct piece_sum *out)
 {
@@ -188,7 +184,7 @@ static int sum_a_copy(struct mirror *m, const struct sums *s, unsigned int devic
 		if (!rc)
 			rc = ops->stream_sync(m->be, stream);
 		if (!rc)
-			*out = (struct piece_sum){ahead_sum(s->buffer, n), any_of(s->buffer, n)};
+			*out = (struct piece_sum){ahead_sum(s->buffer, n), !is_all_zero(s->buffer, n)};
 	}
 	return rc;
 }
