@@ -143,6 +143,15 @@ static void write_frame(struct device *d, unsigned int queue)
 		go_on_ahead(d);
 }
 
+/* The rest of its memory goes with the state; that of the next session goes ahead. */
+static void leave_session(struct device *d)
+{
+	forget_question(d);
+	d->ahead.begun = false;
+	d->ahead.session++;
+	go_on_ahead(d);
+}
+
 /* What is in the buffer goes to QEMU. The mirror may write there at any time, so it is copied. */
 static void begin_frame(struct device *d, const struct mirror_answer *answer)
 {
@@ -166,16 +175,12 @@ static void begin_frame(struct device *d, const struct mirror_answer *answer)
 /* A mirror may answer anything. */
 static void use_answer(struct device *d, const struct mirror_answer *answer)
 {
-	struct ahead_out *a = &d->ahead;
-
 	if (answer->ok && answer->len && answer->len <= AHEAD_BYTES) {
 		begin_frame(d, answer);
 		return;
 	}
 	/* It has no more, or has died. */
-	a->begun = false;
-	a->session++;
-	go_on_ahead(d);
+	leave_session(d);
 }
 
 static void take_answer(struct device *d, unsigned int queue)
@@ -270,10 +275,7 @@ void ahead_look(struct device *d)
 
 	if (a->fd < 0 || !a->asked || spin_clock() - a->asked_ns < PATIENCE_MS * 1000000ull)
 		return;
-	forget_question(d);
-	a->begun = false;
-	a->session++;
-	go_on_ahead(d);
+	leave_session(d);
 }
 
 /* The device stops. A piece that has begun goes to its end, when QEMU reads it. */
@@ -307,10 +309,7 @@ void ahead_mirror_gone(struct device *d, unsigned int queue)
 
 	if (a->fd < 0 || !a->asked || a->session != queue)
 		return;
-	forget_question(d);
-	a->begun = false;
-	a->session++;
-	go_on_ahead(d);
+	leave_session(d);
 }
 
 /* ---- the target ---- */
