@@ -15,12 +15,25 @@
 
 #define THREADS 256
 
-#define TEXT(x)	   #x
-#define TEXT_OF(x) TEXT(x)
-
 _Static_assert(AHEAD_BYTES == 4194304 && AHEAD_STEP == 0x9e3779b97f4a7c15u &&
 		       AHEAD_STIR == 0xd6e8feb86659fd93u && AHEAD_SHIFT == 32 && THREADS == 256,
 	       "the kernel has these numbers");
+
+/* Adds the word x, which has this position, to the sums. */
+#define ADD_WORD(position)                         \
+	"or.b64 %o, %o, %x;\n"                     \
+	"add.u64 %y, " position ", 1;\n"           \
+	"mul.lo.u64 %y, %y, 0x9e3779b97f4a7c15;\n" \
+	"add.u64 %x, %x, %y;\n"                    \
+	"shr.u64 %y, %x, 32;\n"                    \
+	"xor.b64 %x, %x, %y;\n"                    \
+	"mul.lo.u64 %x, %x, 0xd6e8feb86659fd93;\n" \
+	"shr.u64 %y, %x, 32;\n"                    \
+	"xor.b64 %x, %x, %y;\n"                    \
+	"mul.lo.u64 %x, %x, 0xd6e8feb86659fd93;\n" \
+	"shr.u64 %y, %x, 32;\n"                    \
+	"xor.b64 %x, %x, %y;\n"                    \
+	"add.u64 %s, %s, %x;\n"
 
 /*
  * A block sums up one piece: each thread every 256th word, and the first one the bytes that are no
@@ -58,54 +71,28 @@ static const char kernel_text[] =
 	"@%p bra $tail;\n"
 	"shl.b64 %x, %w, 3;\n"
 	"add.u64 %x, %f, %x;\n"
-	"ld.global.u64 %x, [%x];\n"
-	"or.b64 %o, %o, %x;\n"
-	"add.u64 %y, %w, 1;\n"
-	"mul.lo.u64 %y, %y, 0x9e3779b97f4a7c15;\n"
-	"add.u64 %x, %x, %y;\n"
-	"shr.u64 %y, %x, 32;\n"
-	"xor.b64 %x, %x, %y;\n"
-	"mul.lo.u64 %x, %x, 0xd6e8feb86659fd93;\n"
-	"shr.u64 %y, %x, 32;\n"
-	"xor.b64 %x, %x, %y;\n"
-	"mul.lo.u64 %x, %x, 0xd6e8feb86659fd93;\n"
-	"shr.u64 %y, %x, 32;\n"
-	"xor.b64 %x, %x, %y;\n"
-	"add.u64 %s, %s, %x;\n"
-	"add.u64 %w, %w, 256;\n"
-	"bra $words;\n"
-	/* m: the first of the last bytes; e: where they end; h: by how many bits to shift. */
-	"$tail:\n"
-	"shl.b64 %m, %n, 3;\n"
-	"setp.ge.u64 %p, %m, %l;\n"
-	"@%p bra $keep;\n"
-	"setp.ne.u32 %p, %t, 0;\n"
-	"@%p bra $keep;\n"
-	"add.u64 %m, %f, %m;\n"
-	"add.u64 %e, %f, %l;\n"
-	"mov.u64 %x, 0;\n"
-	"mov.u32 %h, 0;\n"
-	"$bytes:\n"
-	"ld.global.u8 %y, [%m];\n"
-	"shl.b64 %y, %y, %h;\n"
-	"or.b64 %x, %x, %y;\n"
-	"add.u32 %h, %h, 8;\n"
-	"add.u64 %m, %m, 1;\n"
-	"setp.lt.u64 %p, %m, %e;\n"
-	"@%p bra $bytes;\n"
-	"or.b64 %o, %o, %x;\n"
-	"add.u64 %y, %n, 1;\n"
-	"mul.lo.u64 %y, %y, 0x9e3779b97f4a7c15;\n"
-	"add.u64 %x, %x, %y;\n"
-	"shr.u64 %y, %x, 32;\n"
-	"xor.b64 %x, %x, %y;\n"
-	"mul.lo.u64 %x, %x, 0xd6e8feb86659fd93;\n"
-	"shr.u64 %y, %x, 32;\n"
-	"xor.b64 %x, %x, %y;\n"
-	"mul.lo.u64 %x, %x, 0xd6e8feb86659fd93;\n"
-	"shr.u64 %y, %x, 32;\n"
-	"xor.b64 %x, %x, %y;\n"
-	"add.u64 %s, %s, %x;\n"
+	"ld.global.u64 %x, [%x];\n" ADD_WORD("%w") "add.u64 %w, %w, 256;\n"
+						   "bra $words;\n"
+						   /* m: the first of the last bytes; e: where they
+						      end; h: by how many bits to shift. */
+						   "$tail:\n"
+						   "shl.b64 %m, %n, 3;\n"
+						   "setp.ge.u64 %p, %m, %l;\n"
+						   "@%p bra $keep;\n"
+						   "setp.ne.u32 %p, %t, 0;\n"
+						   "@%p bra $keep;\n"
+						   "add.u64 %m, %f, %m;\n"
+						   "add.u64 %e, %f, %l;\n"
+						   "mov.u64 %x, 0;\n"
+						   "mov.u32 %h, 0;\n"
+						   "$bytes:\n"
+						   "ld.global.u8 %y, [%m];\n"
+						   "shl.b64 %y, %y, %h;\n"
+						   "or.b64 %x, %x, %y;\n"
+						   "add.u32 %h, %h, 8;\n"
+						   "add.u64 %m, %m, 1;\n"
+						   "setp.lt.u64 %p, %m, %e;\n"
+						   "@%p bra $bytes;\n" ADD_WORD("%n")
 	/* a: this thread's position in `parts`; b: that of the thread whose sums it takes. */
 	"$keep:\n"
 	"mov.u32 %a, parts;\n"
@@ -184,7 +171,8 @@ static int sum_a_copy(struct mirror *m, const struct sums *s, unsigned int devic
 		if (!rc)
 			rc = ops->stream_sync(m->be, stream);
 		if (!rc)
-			*out = (struct piece_sum){ahead_sum(s->buffer, n), !is_all_zero(s->buffer, n)};
+			*out = (struct piece_sum){ahead_sum(s->buffer, n),
+						  !is_all_zero(s->buffer, n)};
 	}
 	return rc;
 }
