@@ -9,15 +9,16 @@ NVCC ?= $(CUDA_HOME)/bin/nvcc
 # passes of the compiler read them: a third of their time.
 NVCC_STD := -std=c++14
 NVCC_TEST = $(NVCC) $(NVCC_STD)
-# Goes before a compiler: says so when the disk is full.
+# Goes before a compiler: asks ccache, and says so when the disk is full.
 RUN := scripts/run-compiler $(B)
 
 # ThreadSanitizer does not model fences, and GCC warns about each one: hence -Wno-tsan.
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all) \
 	$(if $(findstring thread,$(SAN)),-Wno-tsan)
 CFLAGS ?= -O2 -g
+# A debugger looks for sources in its own folder: so what is compiled is the same in each clone.
 override CFLAGS += -std=gnu11 -fPIC -fvisibility=hidden -pthread -Wall -Wextra -Werror \
-	$(SAN_FLAGS) -I. -Iinclude
+	$(SAN_FLAGS) -fdebug-prefix-map=$(CURDIR)=. -I. -Iinclude
 override LDFLAGS += -pthread $(SAN_FLAGS)
 
 .DEFAULT_GOAL := all
