@@ -47,6 +47,18 @@ until_there() {
 	bad "qcu-device@web does not run"
 }
 
+# journal UNIT PATTERN: waits until the unit has said this.
+journal() {
+	local i
+	for ((i = 0; i < 600 * ${QCU_SLOW:-1}; i++)); do
+		journalctl -u "$1" --no-pager -q >$log
+		grep -E -e "$2" $log >/dev/null && return
+		sleep 0.1
+	done
+	tail -n 30 $log
+	bad "$1 does not say: $2"
+}
+
 # numbers LINE: waits until qcu-metrics says this line.
 numbers() {
 	local i
@@ -103,7 +115,7 @@ END
 	says 1 'Job for qcu-device@web.service failed' systemctl reload qcu-device@web
 	sed -i 's/--sessions 5/--sessions 4/' /etc/qcuda/web.conf
 	[ "$(device_pid)" = "$pid" ] || bad "the main process is another one"
-	says 0 'use the same --sessions' journalctl -u qcu-device@web --no-pager -q
+	journal qcu-device@web 'use the same --sessions'
 	echo >&3
 	exec 3>&-
 	wait $vm || {
@@ -153,7 +165,7 @@ use() {
 	echo 'OPTIONS=--gpu soft --sessions 99' >/etc/qcuda/train.conf
 	must "it does not start again" systemctl restart qcu-device@train
 	numbers 'qcuda_up{socket="/run/qcuda/web.sock.metrics"} 1'
-	says 0 'sessions 99: a number from 1 to 63 is wanted' journalctl -u qcu-device@train --no-pager -q
+	journal qcu-device@train 'sessions 99: a number from 1 to 63 is wanted'
 	must "they do not stop" systemctl stop qcu-device@train qcu-metrics
 	rm /etc/qcuda/train.conf
 
