@@ -11,18 +11,21 @@ PERF_OBJS := $(B)/perf/bench.o $(B)/perf/bench_out.o
 $(PERF_OBJS): override CFLAGS += -isystem $(dir $(CUDART_INC))
 $(PERF_OBJS): | cudart-header
 
-$(B)/perf/%: perf/%.cu $(wildcard perf/*.h perf/*.cuh) $(PERF_OBJS) | deps
+$(B)/perf/%.o: perf/%.cu $(wildcard perf/*.h perf/*.cuh) | deps
 	@mkdir -p $(@D)
-	$(RUN) $(NVCC_TEST) -cudart shared $(PERF_FLAGS) -I. -o $@ $< $(PERF_OBJS) -lm -lpthread $(PERF_LINK)
+	$(RUN) $(NVCC_TEST) $(PERF_FLAGS) -I. -c -o $@ $<
+
+$(B)/perf/%: $(B)/perf/%.o $(PERF_OBJS)
+	$(RUN) $(NVCC) -cudart shared -nodlink -o $@ $^ -lm -lpthread $(PERF_LINK)
 
 $(B)/perf/blas: PERF_LINK := -lcublas
 $(B)/perf/nccl: PERF_LINK := -Xlinker $(NCCL_LIBRARY)
 $(B)/perf/nccl: | $(NCCL_LIBRARY)
 
 # One benchmark a second time, as nvcc links by default: init starts it with qCUDA's loader module.
-$(B)/perf/linked/init_linked: perf/init.cu $(wildcard perf/*.h perf/*.cuh) $(PERF_OBJS) | deps
+$(B)/perf/linked/init_linked: $(B)/perf/init.o $(PERF_OBJS)
 	@mkdir -p $(@D)
-	$(RUN) $(NVCC_TEST) $(PERF_FLAGS) -I. -o $@ $< $(PERF_OBJS) -lm -lpthread
+	$(RUN) $(NVCC) -nodlink -o $@ $^ -lm -lpthread
 $(B)/perf/linked/init_linked_stripped: $(B)/perf/linked/init_linked
 	strip -o $@ $<
 
