@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "qcu-device/base/sorted.h"
 #include "qcu-device/backend/image.h"
 #include "qcu-device/base/complain.h"
+#include "qcu-device/base/sorted.h"
 #include "qcu-device/commands/commands.h"
 
 /* The backend gets only what is an image. */

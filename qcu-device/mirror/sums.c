@@ -42,6 +42,7 @@ _Static_assert(AHEAD_BYTES == 4194304 && AHEAD_STEP == 0x9e3779b97f4a7c15u &&
  * x: a word, stirred; s: the sum; o: all bits that are set; w: the position; n: the number of
  * words.
  */
+/* clang-format off */
 static const char kernel_text[] =
 	".version 6.4\n"
 	".target sm_70\n"
@@ -71,28 +72,30 @@ static const char kernel_text[] =
 	"@%p bra $tail;\n"
 	"shl.b64 %x, %w, 3;\n"
 	"add.u64 %x, %f, %x;\n"
-	"ld.global.u64 %x, [%x];\n" ADD_WORD("%w") "add.u64 %w, %w, 256;\n"
-						   "bra $words;\n"
-						   /* m: the first of the last bytes; e: where they
-						      end; h: by how many bits to shift. */
-						   "$tail:\n"
-						   "shl.b64 %m, %n, 3;\n"
-						   "setp.ge.u64 %p, %m, %l;\n"
-						   "@%p bra $keep;\n"
-						   "setp.ne.u32 %p, %t, 0;\n"
-						   "@%p bra $keep;\n"
-						   "add.u64 %m, %f, %m;\n"
-						   "add.u64 %e, %f, %l;\n"
-						   "mov.u64 %x, 0;\n"
-						   "mov.u32 %h, 0;\n"
-						   "$bytes:\n"
-						   "ld.global.u8 %y, [%m];\n"
-						   "shl.b64 %y, %y, %h;\n"
-						   "or.b64 %x, %x, %y;\n"
-						   "add.u32 %h, %h, 8;\n"
-						   "add.u64 %m, %m, 1;\n"
-						   "setp.lt.u64 %p, %m, %e;\n"
-						   "@%p bra $bytes;\n" ADD_WORD("%n")
+	"ld.global.u64 %x, [%x];\n"
+	ADD_WORD("%w")
+	"add.u64 %w, %w, 256;\n"
+	"bra $words;\n"
+	/* m: the first of the last bytes; e: where they end; h: by how many bits to shift. */
+	"$tail:\n"
+	"shl.b64 %m, %n, 3;\n"
+	"setp.ge.u64 %p, %m, %l;\n"
+	"@%p bra $keep;\n"
+	"setp.ne.u32 %p, %t, 0;\n"
+	"@%p bra $keep;\n"
+	"add.u64 %m, %f, %m;\n"
+	"add.u64 %e, %f, %l;\n"
+	"mov.u64 %x, 0;\n"
+	"mov.u32 %h, 0;\n"
+	"$bytes:\n"
+	"ld.global.u8 %y, [%m];\n"
+	"shl.b64 %y, %y, %h;\n"
+	"or.b64 %x, %x, %y;\n"
+	"add.u32 %h, %h, 8;\n"
+	"add.u64 %m, %m, 1;\n"
+	"setp.lt.u64 %p, %m, %e;\n"
+	"@%p bra $bytes;\n"
+	ADD_WORD("%n")
 	/* a: this thread's position in `parts`; b: that of the thread whose sums it takes. */
 	"$keep:\n"
 	"mov.u32 %a, parts;\n"
@@ -126,6 +129,7 @@ static const char kernel_text[] =
 	"$end:\n"
 	"ret;\n"
 	"}\n";
+/* clang-format on */
 
 struct sums {
 	uint8_t *buffer;	  /* registered; one piece, or what the kernel writes */
