@@ -4,8 +4,6 @@
  * kernels, host functions; and what it costs to make an instance of 1000 kernels and to change it.
  * "issue" is the time until the launch returns, "drained" includes its work.
  */
-#include <unistd.h>
-
 #include "perf/bench.h"
 
 #define MOST	 1000u
@@ -135,14 +133,6 @@ static void settle(void *arg)
 	CHECK(cudaStreamSynchronize(((struct state *)arg)->stream));
 }
 
-/* What is counted finds the thread asleep that calls host functions. */
-static void settle_asleep(void *arg)
-{
-	settle(arg);
-	if (bench.marks)
-		usleep(2000);
-}
-
 static void drained(void *arg, unsigned int n)
 {
 	issue(arg, n);
@@ -202,7 +192,7 @@ static void one(struct state *s, const char *name, void (*run)(void *, unsigned 
 	b.name = name;
 	b.unit = "us";
 	b.run = run;
-	b.settle = run == issue ? settle_asleep : NULL;
+	b.settle = run == issue ? settle : NULL;
 	b.arg = s;
 	b.most = most;
 	b.enough = most ? 0.02 : 0;
