@@ -89,21 +89,20 @@ second=$!
 
 # The render server's processes have no capabilities, also if root is the caller, and no network.
 look_at_servers() {
-	local p n=0
+	local p
 	for p in $(pgrep '^virgl'); do
-		n=$((n + 1))
 		grep -E '^CapPrm:[[:space:]]*0*$' "/proc/$p/status" >/dev/null &&
 			[ "$(readlink "/proc/$p/ns/net")" != "$(readlink /proc/self/ns/net)" ] || echo "$p"
 	done >"$tmp/not-alone"
-	[ $n -ge 3 ] || echo "there are $n" >>"$tmp/not-alone"
 }
 
-# The render server has a process for each program of a guest, the newest one for the one started last. kill_server
-# waits until two programs of the first VM work, and the second VM has ended.
+# The render server has a process of its own and one for each program of a guest, the newest one for the one started
+# last. kill_server waits until two programs of the first VM work, and the second VM has ended. Its processes end a
+# little later.
 kill_server() {
 	local i
 	for ((i = 0; i < 3000 * ${QCU_SLOW:-1}; i++)); do
-		if [ -e "$tmp/share/looping" ] && [ -e "$tmp/second/code" ]; then
+		if [ -e "$tmp/share/looping" ] && [ -e "$tmp/second/code" ] && [ "$(pgrep -c '^virgl')" -eq 3 ]; then
 			look_at_servers
 			pkill -KILL -n '^virgl-[0-9]+-gpu' && mv "$tmp/share/looping" "$tmp/share/killed"
 			return
