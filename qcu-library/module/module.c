@@ -282,6 +282,20 @@ void __cudaUnregisterFatBinary(void **handle)
 
 /* ---- loading in the mirror; the lock is held ---- */
 
+/* Other memory may get their addresses. */
+static void forget_ranges_of_variables(const struct qcul_module *m)
+{
+	struct qcul_range range;
+	struct variable *v;
+	int i;
+
+	for (v = m->variables; v; v = v->next)
+		for (i = 0; v->at && i < QCUL_DEVICES; i++)
+			if (v->at[i].epoch == qcul_epoch())
+				(void)qcul_mem_take((uint64_t)(uintptr_t)v->at[i].addr,
+						    QCUL_MEM_VARIABLE, &range);
+}
+
 static void unload_dead(void)
 {
 	struct qcul_module *m, *first;
@@ -297,6 +311,7 @@ static void unload_dead(void)
 		cmd = qcul_cmd(QCU_OP_MODULE_UNLOAD);
 		cmd.module_unload.module = m->id;
 		m->ready = 0;
+		forget_ranges_of_variables(m);
 		if (qcul_send(&cmd, 1) == cudaSuccess) {
 			qcul_handle_drop(&qcul_module_ids, m->id);
 			qcul_managed_vars_free(&m->managed);

@@ -18,10 +18,11 @@ static unsigned int run(CUmodule module)
 	return got[0] + got[1] + got[2] + got[3];
 }
 
-static void variables(CUmodule module)
+/* Returns where `number` is. */
+static CUdeviceptr variables(CUmodule module)
 {
+	CUdeviceptr at, table;
 	unsigned int value;
-	CUdeviceptr at;
 	size_t bytes;
 
 	DCHECK(cuModuleGetGlobal(&at, &bytes, module, "number"));
@@ -34,9 +35,18 @@ static void variables(CUmodule module)
 	REQUIRE(run(module) == 132, "%u", run(module));
 	DCHECK(cuModuleGetGlobal(NULL, &bytes, module, "table"));
 	REQUIRE(bytes == 16, "%zu", bytes);
-	DCHECK(cuModuleGetGlobal(&at, NULL, module, "table"));
-	DEXPECT(cuModuleGetGlobal(&at, &bytes, module, "no_such_variable"), CUDA_ERROR_NOT_FOUND);
-	DEXPECT(cuModuleGetGlobal(&at, &bytes, NULL, "number"), CUDA_ERROR_INVALID_HANDLE);
+	DCHECK(cuModuleGetGlobal(&table, NULL, module, "table"));
+	DEXPECT(cuModuleGetGlobal(&table, &bytes, module, "no_such_variable"),
+		CUDA_ERROR_NOT_FOUND);
+	DEXPECT(cuModuleGetGlobal(&table, &bytes, NULL, "number"), CUDA_ERROR_INVALID_HANDLE);
+	return at;
+}
+
+static CUresult look_at(CUdeviceptr at)
+{
+	CUmemorytype type;
+
+	return cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, at);
 }
 
 static void file(void)
@@ -87,6 +97,7 @@ int main()
 	CUmoduleLoadingMode mode;
 	CUmodule module, other;
 	CUfunction function;
+	CUdeviceptr at;
 
 	driver_start();
 	DCHECK(cuModuleGetLoadingMode(&mode));
@@ -96,14 +107,16 @@ int main()
 	DEXPECT(cuModuleLoadData(&module, ".version 7.0\n.target sm_75\nnonsense\n"),
 		CUDA_ERROR_INVALID_PTX);
 	DCHECK(cuModuleLoadDataEx(&module, driver_kernels, 0, NULL, NULL));
-	variables(module);
+	at = variables(module);
 	functions(module);
 	/* Another load has variables of its own. */
 	other = driver_module();
 	REQUIRE(run(other) == 128, "%u", run(other));
 	REQUIRE(run(module) == 132, "%u", run(module));
 	DCHECK(cuModuleUnload(other));
+	DCHECK(look_at(at));
 	DCHECK(cuModuleUnload(module));
+	DEXPECT(look_at(at), CUDA_ERROR_INVALID_VALUE);
 	DEXPECT(cuModuleUnload(module), CUDA_ERROR_INVALID_HANDLE);
 	DEXPECT(cuModuleGetFunction(&function, module, "fill"), CUDA_ERROR_INVALID_HANDLE);
 	DEXPECT(cuModuleUnload(NULL), CUDA_ERROR_INVALID_HANDLE);
