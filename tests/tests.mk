@@ -40,10 +40,12 @@ include tests/hostile/hostile.mk
 # takes a quarter less with -O1 than with -O3; the GPU's code is always optimised.
 vpath %.cu $(sort $(dir $(GUEST_SRCS)))
 GUEST_OBJECTS := $(B)/tests/guest-objects
+O0_OBJECTS := $(B)/tests/guest-O0-objects
+CUDA12_OBJECTS := $(B)/tests/guest-12-objects
 # The toolkit's own C++ headers, also those of cooperative groups, want C++17.
 CXX17_PROGRAMS := cooperative_grid cooperative_groups scoped_atomics thrust_cub thrust_cub_rdc thrust_types
-$(CXX17_PROGRAMS:%=$(GUEST_OBJECTS)/%.o) $(CXX17_PROGRAMS:%=$(B)/tests/guest-O0/%): NVCC_STD :=
-$(GUEST_OBJECTS)/per_thread_%.o $(B)/tests/guest-O0/per_thread_%: GUEST_FLAGS := --default-stream per-thread
+$(CXX17_PROGRAMS:%=$(GUEST_OBJECTS)/%.o) $(CXX17_PROGRAMS:%=$(O0_OBJECTS)/%.o): NVCC_STD :=
+$(GUEST_OBJECTS)/per_thread_%.o $(O0_OBJECTS)/per_thread_%.o: GUEST_FLAGS := --default-stream per-thread
 $(GUEST_OBJECTS)/%.o: %.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
 	$(RUN) $(NVCC_TEST) -O1 -Itests/guest $(GUEST_FLAGS) -c -o $@ $<
@@ -105,14 +107,21 @@ $(B)/tests/guest-static/%: $(GUEST_OBJECTS)/%.o
 	@mkdir -p $(@D)
 	$(RUN) $(NVCC) $(GUEST_LINK) -o $@ $^
 
-$(B)/tests/guest-O0/%: %.cu tests/guest/check.h | deps
+# Compiled and linked one after the other, here and below, because ccache keeps only what is compiled alone.
+WITHOUT_CODE := -gencode arch=compute_75,code=compute_75
+O0_COMPILE = $(RUN) $(NVCC_TEST) -G -O0 -Itests/guest $(GUEST_FLAGS) $(WITHOUT_CODE) -c
+$(O0_OBJECTS)/%.o: %.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
-	$(RUN) $(NVCC_TEST) -cudart shared -G -O0 -Itests/guest $(GUEST_FLAGS) -gencode arch=compute_75,code=compute_75 -o $@ $<
+	$(O0_COMPILE) -o $@ $<
 
-$(foreach t,ipc_event ipc_killed ipc_memory shared_pool,$(GUEST_OBJECTS)/$(t).o $(B)/tests/guest-O0/$(t) $(B)/tests/guest-12/$(t)): tests/guest/processes/ipc.h
+$(B)/tests/guest-O0/%: $(O0_OBJECTS)/%.o
+	@mkdir -p $(@D)
+	$(RUN) $(NVCC) -cudart shared $(DEVICE_LINK) $(GUEST_LINK) -o $@ $^
+
+$(foreach t,ipc_event ipc_killed ipc_memory shared_pool,$(foreach o,$(GUEST_OBJECTS) $(O0_OBJECTS) $(CUDA12_OBJECTS),$(o)/$(t).o)): tests/guest/processes/ipc.h
 
 $(addprefix $(GUEST_OBJECTS)/,driver_virtual_share.o mixed_external.o mixed_external_arrays.o): tests/guest/processes/ipc.h
-$(GUEST_OBJECTS)/bad_calls.o $(B)/tests/guest-O0/bad_calls: tests/guest/ours.h
+$(GUEST_OBJECTS)/bad_calls.o $(O0_OBJECTS)/bad_calls.o: tests/guest/ours.h
 
 # Programs that use NVIDIA's libraries. At run time they get the shims.
 LIBRARY_PROGRAMS := $(notdir $(basename $(LIBRARY_SRCS)))
@@ -138,22 +147,28 @@ $(foreach d,guest guest-static,$(CUFILE_PROGRAMS:%=$(B)/tests/$(d)/%)): GUEST_LI
 $(foreach d,guest guest-static,$(CUFILE_PROGRAMS:%=$(B)/tests/$(d)/%)): | $(CUFILE_LIBRARY)
 
 # Launches from kernels.
-$(GUEST_OBJECTS)/device_launch.o: GUEST_FLAGS := -rdc=true
+$(GUEST_OBJECTS)/device_launch.o $(O0_OBJECTS)/device_launch.o: GUEST_FLAGS := -rdc=true
 $(addprefix $(B)/tests/,guest/device_launch guest-static/device_launch): GUEST_LINK := -rdc=true -lcudadevrt
-$(B)/tests/guest-O0/device_launch: GUEST_FLAGS := -rdc=true -lcudadevrt
+$(B)/tests/guest-O0/device_launch: GUEST_LINK := -rdc=true $(WITHOUT_CODE) -lcudadevrt
 
 # A program of two compilation units.
-MANAGED_UNITS := $(addsuffix /managed_units,$(addprefix $(B)/tests/,guest guest-static))
-$(MANAGED_UNITS): $(GUEST_OBJECTS)/units/managed_units.o
-$(MANAGED_UNITS): GUEST_LINK := -rdc=true
-$(GUEST_OBJECTS)/managed_units.o: GUEST_FLAGS := -rdc=true
+UNITS := $(foreach o,$(GUEST_OBJECTS) $(O0_OBJECTS) $(CUDA12_OBJECTS),$(o)/managed_units.o $(o)/units/managed_units.o)
+$(UNITS): GUEST_FLAGS := -rdc=true
+$(UNITS): $(wildcard tests/guest/managed/units/*)
+$(foreach d,guest guest-static,$(B)/tests/$(d)/managed_units): $(GUEST_OBJECTS)/units/managed_units.o
+$(B)/tests/guest-O0/managed_units: $(O0_OBJECTS)/units/managed_units.o
+$(B)/tests/guest-12/managed_units: $(CUDA12_OBJECTS)/units/managed_units.o
+$(foreach d,guest guest-static,$(B)/tests/$(d)/managed_units): GUEST_LINK := -rdc=true
+$(foreach d,guest-O0 guest-12,$(B)/tests/$(d)/managed_units): GUEST_LINK := -rdc=true $(WITHOUT_CODE)
 $(GUEST_OBJECTS)/units/managed_units.o: tests/guest/managed/units/managed_units.cu | deps
 	@mkdir -p $(@D)
-	$(RUN) $(NVCC_TEST) -O1 -Itests/guest -rdc=true -c -o $@ $<
-MANAGED_UNITS_WHOLE := $(addsuffix /managed_units,$(addprefix $(B)/tests/,guest-O0 guest-12))
-$(MANAGED_UNITS_WHOLE): GUEST_FLAGS := -rdc=true tests/guest/managed/units/managed_units.cu
-$(GUEST_OBJECTS)/managed_units.o $(GUEST_OBJECTS)/units/managed_units.o $(MANAGED_UNITS_WHOLE): \
-	$(wildcard tests/guest/managed/units/*)
+	$(RUN) $(NVCC_TEST) -O1 -Itests/guest $(GUEST_FLAGS) -c -o $@ $<
+$(O0_OBJECTS)/units/managed_units.o: tests/guest/managed/units/managed_units.cu | deps
+	@mkdir -p $(@D)
+	$(O0_COMPILE) -o $@ $<
+$(CUDA12_OBJECTS)/units/managed_units.o: tests/guest/managed/units/managed_units.cu | deps cuda12-headers
+	@mkdir -p $(@D)
+	$(CUDA12_COMPILE) -o $@ $<
 
 # Thrust and CUB take long to compile: without machine code, and not for a debugger.
 THRUST_PROGRAMS := thrust_cub thrust_cub_rdc thrust_types
@@ -168,7 +183,7 @@ $(THRUST_PROGRAMS:%=$(GUEST_OBJECTS)/%.o): tests/guest/parallel/thrust_cub.h
 FAST_PROGRAMS := black_scholes mandelbrot nbody
 $(B)/tests/guest-fast/%: %.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)
-	$(RUN) $(NVCC_TEST) -cudart shared -O3 -Itests/guest --use_fast_math -gencode arch=compute_75,code=compute_75 -o $@ $<
+	$(RUN) $(NVCC_TEST) -cudart shared -O3 -Itests/guest --use_fast_math $(WITHOUT_CODE) -o $@ $<
 
 # The same programs for CUDA 12: nvcc compiles them with the headers of CUDA 12 and links them with its
 # library, if these can be had. Left out are those that use calls in the form of 13, calls that are new
@@ -181,11 +196,15 @@ CUDA12_PROGRAMS := $(filter-out $(CUDA12_NOT) $(LIBRARY_PROGRAMS) $(DRIVER_PROGR
 .PHONY: cuda12-headers
 cuda12-headers: | deps
 	@scripts/cuda-wheels 12.9 >/dev/null || echo "the programs for CUDA 12 are left out"
-$(B)/tests/guest-12/per_thread_%: GUEST_FLAGS := --default-stream per-thread
-$(B)/tests/guest-12/%: %.cu tests/guest/check.h | deps cuda12-headers
+CUDA12_COMPILE = [ ! -d $(CUDA12) ] || $(RUN) $(NVCC_TEST) -O1 -Itests/guest -I$(CUDA12)/include $(GUEST_FLAGS) $(WITHOUT_CODE) -c
+$(CUDA12_OBJECTS)/per_thread_%.o: GUEST_FLAGS := --default-stream per-thread
+$(CUDA12_OBJECTS)/%.o: %.cu tests/guest/check.h | deps cuda12-headers
 	@mkdir -p $(@D)
-	[ ! -d $(CUDA12) ] || $(RUN) $(NVCC_TEST) -cudart shared -O1 -Itests/guest -I$(CUDA12)/include -L$(CUDA12)/lib $(GUEST_FLAGS) \
-		-gencode arch=compute_75,code=compute_75 -o $@ $<
+	$(CUDA12_COMPILE) -o $@ $<
+
+$(B)/tests/guest-12/%: $(CUDA12_OBJECTS)/%.o
+	@mkdir -p $(@D)
+	[ ! -d $(CUDA12) ] || $(RUN) $(NVCC) -cudart shared $(DEVICE_LINK) -L$(CUDA12)/lib $(GUEST_LINK) -o $@ $^
 
 # Programs of libraries that have another name in CUDA 12, with its headers, linked with ours under these names. At
 # night only: NVIDIA's wheels with the headers have more than a gigabyte.
