@@ -324,11 +324,31 @@ static void rename_process(char **argv)
 	prctl(PR_SET_NAME, "qcu-metrics");
 }
 
+/* Is this file the socket of this process? */
+static bool is_own_socket(const char *path, const struct stat *mine)
+{
+	struct stat st;
+
+	return !lstat(path, &st) && st.st_ino == mine->st_ino && st.st_dev == mine->st_dev;
+}
+
+/*
+ * Another device may have taken the place over, or does so just now. So the file that is put aside
+ * is looked at once more.
+ */
+static void remove_own_socket(const char *aside, const struct stat *mine)
+{
+	if (!is_own_socket(address.sun_path, mine) || rename(address.sun_path, aside))
+		return;
+	if (is_own_socket(aside, mine) || rename(aside, address.sun_path))
+		unlink(aside);
+}
+
 static void __attribute__((noreturn))
 live_as_metrics(int listener, int from_main, const struct jail *jail, char **argv)
 {
-	static char name[64];
-	struct stat mine, st;
+	static char name[64], aside[sizeof(address.sun_path) + 16];
+	struct stat mine;
 	unsigned int i;
 	bool have;
 	int null;
@@ -353,12 +373,11 @@ live_as_metrics(int listener, int from_main, const struct jail *jail, char **arg
 	for (i = 0; i < CLIENTS; i++)
 		clients[i].fd = -1;
 	have = !lstat(address.sun_path, &mine);
+	snprintf(aside, sizeof(aside), "%s.%d", *later ? later : address.sun_path, getpid());
 	if (jail_metrics(jail))
 		serve_clients(listener, from_main);
-	/* Another device may have taken the place over. */
-	if (have && !lstat(address.sun_path, &st) && st.st_ino == mine.st_ino &&
-	    st.st_dev == mine.st_dev)
-		unlink(address.sun_path);
+	if (have)
+		remove_own_socket(aside, &mine);
 	_exit(0);
 }
 

@@ -137,10 +137,11 @@ def before_there_is_a_vm(device):
 
 
 def without_programs(vm):
-    for _ in range(3):
-        vm.device.succeed()
+    for _ in range(50 if NIGHT else 1):
+        for _ in range(3):
+            vm.device.succeed()
         vm.does("vector_add")
-    until("metrics", vm.device.serves_metrics)
+        until("metrics", vm.device.serves_metrics)
     expect("old metrics are left", not [f for f in os.listdir(folder) if ".metrics." in f])
 
 
