@@ -199,13 +199,28 @@ static void take_answer(struct device *d, unsigned int queue)
 	use_answer(d, &answer);
 }
 
+/*
+ * Has the mirror answered all that it was asked before? Until then it may wait for the GPU, and
+ * must not be asked: it would wait before it takes the program's next command.
+ */
+static bool has_answered(struct mirror_process *p)
+{
+	struct mirror_answer answer;
+
+	while (p->owes &&
+	       recv(p->ctl_fd, &answer, sizeof(answer), MSG_DONTWAIT) == sizeof(answer) &&
+	       answer.what == MIRROR_AHEAD)
+		p->owes--;
+	return !p->owes;
+}
+
 static bool ask_for_piece(struct device *d)
 {
 	struct ahead_out *a = &d->ahead;
 	struct session *s = &d->session[a->session];
 	const struct mirror_message m = {.what = MIRROR_AHEAD, .session = a->session};
 
-	if (s->state != SESSION_LIVE || s->held)
+	if (s->state != SESSION_LIVE || s->held || !has_answered(&s->mirror))
 		return false;
 	atomic_store(&d->states[a->session].told, true);
 	if (!mirror_tell(&s->mirror, &m, &a->buffer, !a->begun, MSG_DONTWAIT))
