@@ -3,6 +3,7 @@
  * Device memory that goes ahead (memory/ahead.h) while QEMU copies the memory of the running VM.
  * QEMU gives a socket for it. At the source, one mirror after another is asked for its next piece;
  * what has been written to QEMU is noted for the session, and left out when the session is saved.
+ * When all has gone, mirrors look what has been written since, and that goes once more.
  * The list of it is good for this one migration: QEMU closes its end when that is over.
  *
  * Nothing here waits: for a mirror's answer and for room in the socket there are callbacks.
@@ -25,6 +26,9 @@
 
 /* How long one copy may take. */
 #define PATIENCE_MS 2000
+/* How often it is looked what has been written since, and how long a session waits for its work. */
+#define LOOKS	4
+#define LOOK_MS 200
 
 static void go_on_ahead(struct device *d);
 static void use_answer(struct device *d, const struct mirror_answer *answer);
@@ -104,14 +108,19 @@ static void note_sent(struct ahead_out *a)
 {
 	struct ahead_piece piece;
 	int *sent = &a->sent[a->session];
+	off_t *at = &a->sent_bytes[a->session];
 
 	memcpy(&piece, a->frame, sizeof(piece));
 	if (!*sent)
 		*sent = memfd_create("qcu-sent", MFD_CLOEXEC);
-	if (*sent > 0 && write(*sent, &piece, sizeof(piece)) == sizeof(piece))
+	/* The mirror gets this file, too. */
+	if (*sent > 0 && pwrite(*sent, &piece, sizeof(piece), *at) == sizeof(piece)) {
+		*at += (off_t)sizeof(piece);
 		a->went += piece.len;
-	else
+		a->gone += piece.len;
+	} else {
 		complain("it cannot be noted what has gone ahead");
+	}
 }
 
 static void write_frame(struct device *d, unsigned int queue)
@@ -136,19 +145,25 @@ static void write_frame(struct device *d, unsigned int queue)
 	a->bytes = 0;
 	device_unwatch(d, a->fd);
 	answer = a->heard;
-	a->heard.len = 0;
-	if (answer.len && !a->ends)
+	a->heard.what = 0;
+	if (answer.what && !a->ends)
 		use_answer(d, &answer);
 	else
 		go_on_ahead(d);
+}
+
+static void next_session(struct ahead_out *a)
+{
+	a->before[a->session++] = a->gone;
+	a->gone = a->left = 0;
+	a->begun = a->looking = false;
 }
 
 /* The rest of its memory goes with the state; that of the next session goes ahead. */
 static void leave_session(struct device *d)
 {
 	forget_question(d);
-	d->ahead.begun = false;
-	d->ahead.session++;
+	next_session(&d->ahead);
 	go_on_ahead(d);
 }
 
@@ -172,15 +187,38 @@ static void begin_frame(struct device *d, const struct mirror_answer *answer)
 	device_watch_writable(d, a->fd, write_frame);
 }
 
+/*
+ * So many bytes have been written since. If they are more than half of what has gone before, this
+ * does not get to an end.
+ */
+static void use_find(struct device *d, const struct mirror_answer *answer)
+{
+	struct ahead_out *a = &d->ahead;
+
+	a->looking = false;
+	if (answer->ok && answer->addr && answer->addr <= a->before[a->session] / 2) {
+		a->left = answer->addr;
+		go_on_ahead(d);
+	} else {
+		leave_session(d);
+	}
+}
+
 /* A mirror may answer anything. */
 static void use_answer(struct device *d, const struct mirror_answer *answer)
 {
-	if (answer->ok && answer->len && answer->len <= AHEAD_BYTES) {
+	struct ahead_out *a = &d->ahead;
+
+	if (a->looking) {
+		use_find(d, answer);
+	} else if (answer->ok && answer->len && answer->len <= AHEAD_BYTES &&
+		   (!a->looks || answer->len <= a->left)) {
+		a->left -= a->looks ? answer->len : 0;
 		begin_frame(d, answer);
-		return;
+	} else {
+		/* It has no more, or has died. */
+		leave_session(d);
 	}
-	/* It has no more, or has died. */
-	leave_session(d);
 }
 
 static void take_answer(struct device *d, unsigned int queue)
@@ -193,24 +231,21 @@ static void take_answer(struct device *d, unsigned int queue)
 		return;
 	if (n != sizeof(answer) || answer.what != MIRROR_AHEAD)
 		answer.ok = false;
-	else if (--p->owes)
-		return; /* to a question of before */
+	p->owes = false;
 	forget_question(d);
 	use_answer(d, &answer);
 }
 
 /*
- * Has the mirror answered all that it was asked before? Until then it may wait for the GPU, and
- * must not be asked: it would wait before it takes the program's next command.
+ * Has the mirror answered what it was asked before? Until then it may wait for the GPU, and must
+ * not be asked: it would wait before it takes the program's next command.
  */
 static bool has_answered(struct mirror_process *p)
 {
 	struct mirror_answer answer;
 
-	while (p->owes &&
-	       recv(p->ctl_fd, &answer, sizeof(answer), MSG_DONTWAIT) == sizeof(answer) &&
-	       answer.what == MIRROR_AHEAD)
-		p->owes--;
+	if (p->owes && recv(p->ctl_fd, &answer, sizeof(answer), MSG_DONTWAIT) == sizeof(answer))
+		p->owes = answer.what != MIRROR_AHEAD;
 	return !p->owes;
 }
 
@@ -218,17 +253,37 @@ static bool ask_for_piece(struct device *d)
 {
 	struct ahead_out *a = &d->ahead;
 	struct session *s = &d->session[a->session];
-	const struct mirror_message m = {.what = MIRROR_AHEAD, .session = a->session};
+	const bool again = a->looks && !a->begun;
+	const struct mirror_message m = {.what = again ? MIRROR_AGAIN : MIRROR_AHEAD,
+					 .session = a->session,
+					 .wait_ms = LOOK_MS};
+	const int files[2] = {a->buffer, a->sent[a->session]};
 
-	if (s->state != SESSION_LIVE || s->held || !has_answered(&s->mirror))
+	if (s->state != SESSION_LIVE || s->held || (again && !a->before[a->session]) ||
+	    !has_answered(&s->mirror))
 		return false;
 	atomic_store(&d->states[a->session].told, true);
-	if (!mirror_tell(&s->mirror, &m, &a->buffer, !a->begun, MSG_DONTWAIT))
+	if (!mirror_tell(&s->mirror, &m, files, again ? 2 : !a->begun, MSG_DONTWAIT))
 		return false;
+	a->looking = again;
 	a->begun = a->asked = true;
 	a->asked_ns = spin_clock();
-	s->mirror.owes++;
+	s->mirror.owes = true;
 	device_watch(d, s->mirror.ctl_fd, take_answer, a->session);
+	return true;
+}
+
+/* If something has gone since the last one. */
+static bool begin_look(struct ahead_out *a)
+{
+	unsigned int q = 1;
+
+	while (q <= QCU_MAX_SESSIONS && !a->before[q])
+		q++;
+	if (a->ends || a->looks == LOOKS || q > QCU_MAX_SESSIONS)
+		return false;
+	a->looks++;
+	a->session = 1;
 	return true;
 }
 
@@ -237,12 +292,13 @@ static void go_on_ahead(struct device *d)
 {
 	struct ahead_out *a = &d->ahead;
 
-	while (!a->ends && a->session <= d->opt->sessions) {
-		if (ask_for_piece(d))
-			return;
-		a->begun = false;
-		a->session++;
-	}
+	do {
+		while (!a->ends && a->session <= d->opt->sessions) {
+			if (ask_for_piece(d))
+				return;
+			next_session(a);
+		}
+	} while (begin_look(a));
 	finish_ahead(d);
 }
 
@@ -269,7 +325,8 @@ bool ahead_heard(struct device *d, unsigned int queue, const struct mirror_answe
 
 	if (!s->mirror.owes)
 		return false;
-	if (--s->mirror.owes || a->fd < 0 || !a->asked || a->session != queue)
+	s->mirror.owes = false;
+	if (a->fd < 0 || !a->asked || a->session != queue)
 		return true;
 	forget_question(d);
 	a->heard = *answer;
@@ -361,15 +418,17 @@ bool ahead_prepare(struct device *d, uint64_t most)
 static void expect_more(struct device *d)
 {
 	const unsigned int q = d->came->piece.session;
+	const struct ahead_file *f;
 	uint64_t whole;
 
-	if (d->came->bad || !q || q > d->opt->sessions || d->came->file[q] < 0)
+	if (d->came->bad || !q || q > d->opt->sessions)
 		return;
-	whole = d->came->size[q] / AHEAD_SECTION * AHEAD_SECTION;
+	f = &d->came->file[q];
+	whole = f->size / AHEAD_SECTION * AHEAD_SECTION;
 	if (whole <= d->expected[q])
 		return;
 	d->expected[q] = whole;
-	spares_expect(d, q, d->came->file[q], whole);
+	spares_expect(d, q, f->fd, whole);
 }
 
 /* After what is wrong nothing is read: QEMU's write fails, and it asks for the reason. */

@@ -144,6 +144,11 @@ enum mirror_tells {
 	 */
 	MIRROR_AHEAD,
 	/*
+	 * Stand still for a moment (wait_ms), and begin once more, with what is otherwise than the
+	 * second file says: the answer, to MIRROR_AHEAD, has its size in place of an address.
+	 */
+	MIRROR_AGAIN,
+	/*
 	 * To a spare: so much of this file has come ahead for the session that it will get, and
 	 * more will.
 	 */

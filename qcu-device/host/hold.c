@@ -365,7 +365,7 @@ static bool write_came(struct state_out *to, unsigned int queue, const struct ah
 /* What has come ahead goes once more, as the device before has sent it. */
 static bool save_came(const struct device *d, unsigned int queue, struct state_out *to)
 {
-	const int fd = d->came ? d->came->file[queue] : -1;
+	const int fd = d->came ? d->came->file[queue].fd : -1;
 	struct ahead_list l = {0};
 	bool ok;
 
@@ -404,7 +404,7 @@ static bool begin_restored(struct device *d, const struct state_session *saved, 
 {
 	const struct state_entry *e = &saved->entry;
 	struct session *s = &d->session[e->queue];
-	const struct saved_files files = {saved->file, d->came ? d->came->file[e->queue] : -1};
+	const struct saved_files files = {saved->file, d->came ? d->came->file[e->queue].fd : -1};
 	struct mirror_process mirror = {.pid = 0};
 	bool ok = true;
 

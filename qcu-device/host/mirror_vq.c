@@ -35,6 +35,8 @@
 
 /* How often a session that is held or rests looks whether a host function needs it. */
 #define SLICE_MS 2
+/* How long it may stand still to look what else goes ahead. */
+#define AGAIN_MS 500
 
 #define REPLY_BUFFERS 4 /* a reply of 64 bytes may be split, but not into more buffers */
 
@@ -432,20 +434,45 @@ static bool take_needed(struct vq *vq, uint64_t end)
  * Waits until the session stands still. If it needs the program for that, the program's commands
  * are taken, and a VM that stands is not waited for. takes: the queue is there.
  */
-static void hold_session(struct vq *vq, const struct mirror_message *m, bool takes)
+static void stand_still(struct vq *vq, const struct mirror_message *m, bool takes,
+			struct mirror_answer *a)
 {
 	const uint64_t end = spin_clock() + m->wait_ms * 1000000ull;
-	struct mirror_answer a = {.what = MIRROR_HOLD};
 	bool waits;
 
-	atomic_store(&vq->args->states[vq->session].told, false);
-	mir_bring_back(vq->m, m->wait_ms);
 	do {
-		a.ok = mir_can_save(vq->m, SLICE_MS, &a.passes, a.why, sizeof(a.why));
-		waits = !a.ok && a.passes && spin_clock() < end;
+		a->ok = mir_can_save(vq->m, SLICE_MS, &a->passes, a->why, sizeof(a->why));
+		waits = !a->ok && a->passes && spin_clock() < end;
 		if (waits && mir_awaits_program(vq->m))
 			waits = (takes && take_needed(vq, end)) || !m->vm_stands;
 	} while (waits);
+}
+
+static void hold_session(struct vq *vq, const struct mirror_message *m, bool takes)
+{
+	struct mirror_answer a = {.what = MIRROR_HOLD};
+
+	atomic_store(&vq->args->states[vq->session].told, false);
+	mir_bring_back(vq->m, m->wait_ms);
+	stand_still(vq, m, takes, &a);
+	answer_main(vq, &a);
+}
+
+/* The program waits meanwhile. */
+static void look_again(struct vq *vq, const struct mirror_message *m, const int fds[2])
+{
+	struct mirror_answer a = {.what = MIRROR_AHEAD};
+	unsigned int i;
+
+	atomic_store(&vq->args->states[vq->session].told, false);
+	join_copying(vq);
+	stand_still(vq, m, true, &a);
+	a.ok = a.ok && fds[1] >= 0 &&
+	       mir_ahead_again(vq->m, fds[0], fds[1], spin_clock() + AGAIN_MS * 1000000ull,
+			       &a.addr);
+	for (i = 0; i < 2; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
 	answer_main(vq, &a);
 }
 
@@ -491,6 +518,9 @@ static void obey(struct vq *vq)
 		return;
 	case MIRROR_AHEAD:
 		begin_copying(vq, fds[0]);
+		return;
+	case MIRROR_AGAIN:
+		look_again(vq, &m, fds);
 		return;
 	case MIRROR_HOLD:
 		hold_session(vq, &m, true);

@@ -32,7 +32,7 @@ struct mirror_process {
 	int store;	      /* of store_pool.h; -1: none */
 	bool spare;	      /* made before there was a session for it */
 	unsigned int expects; /* a spare: memory of this session has come ahead; 0: of none */
-	unsigned int owes;    /* answers about memory that goes ahead */
+	bool owes;	      /* an answer about memory that goes ahead */
 };
 
 struct session {
@@ -51,19 +51,25 @@ struct session {
 
 /* Memory that goes ahead (ahead.c). */
 struct ahead_out {
-	int fd;				/* to QEMU; -1: none goes */
-	int buffer;			/* in which mirrors put pieces */
-	uint8_t *shared;		/* the same here */
-	uint8_t *frame;			/* a piece on its way */
-	size_t bytes, done;		/* of it, and how many of them QEMU has */
-	uint64_t went;			/* bytes of all pieces that QEMU has */
-	unsigned int session;		/* whose memory goes */
-	bool begun;			/* its mirror has the buffer */
-	bool asked;			/* and has been asked for a piece, */
-	uint64_t asked_ns;		/* at this moment */
-	struct mirror_answer heard;	/* its answer, for the poll loop; len 0: none */
-	bool ends;			/* no more pieces */
+	int fd;			    /* to QEMU; -1: none goes */
+	int buffer;		    /* in which mirrors put pieces */
+	uint8_t *shared;	    /* the same here */
+	uint8_t *frame;		    /* a piece on its way */
+	size_t bytes, done;	    /* of it, and how many of them QEMU has */
+	uint64_t went;		    /* bytes of all pieces that QEMU has */
+	unsigned int session;	    /* whose memory goes */
+	bool begun;		    /* its mirror has the buffer */
+	unsigned int looks;	    /* how often it was looked what has been written since */
+	bool looking;		    /* its mirror does that now, and has no piece yet */
+	uint64_t left;		    /* bytes that its mirror has found, and that have not gone */
+	uint64_t gone;		    /* bytes of it in this look, or before the first one */
+	bool asked;		    /* and has been asked for a piece, */
+	uint64_t asked_ns;	    /* at this moment */
+	struct mirror_answer heard; /* its answer, for the poll loop; what 0: none */
+	bool ends;		    /* no more pieces */
 	int sent[QCU_MAX_SESSIONS + 1]; /* files with what QEMU has; 0: nothing */
+	off_t sent_bytes[QCU_MAX_SESSIONS + 1];
+	uint64_t before[QCU_MAX_SESSIONS + 1]; /* `gone` of the look before */
 };
 
 struct device {

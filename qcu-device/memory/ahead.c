@@ -4,6 +4,7 @@
 #include "qcu-device/memory/ahead.h"
 
 #include <errno.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,16 +62,60 @@ static uint64_t next_section(uint64_t at)
 	return (at / AHEAD_SECTION + 1) * AHEAD_SECTION;
 }
 
-bool ahead_append(int fd, uint64_t *size, const struct ahead_piece *piece, const void *bytes)
+static struct ahead_listed *find_in_file(const struct ahead_file *f,
+					 const struct ahead_piece *piece)
+{
+	const struct ahead_listed key = {.addr = piece->addr};
+	struct ahead_listed **node = tfind(&key, &f->kept, sorted_compare);
+
+	return node && (*node)->len == piece->len ? *node : NULL;
+}
+
+uint64_t ahead_takes(const struct ahead_file *f, const struct ahead_piece *piece)
+{
+	return find_in_file(f, piece) ? 0 : AHEAD_PAGE + whole_pages(piece->len);
+}
+
+/* At the end of the file. A piece of another length that has this address counts no more. */
+static struct ahead_listed *add_to_file(struct ahead_file *f, const struct ahead_piece *piece)
 {
 	const uint64_t takes = AHEAD_PAGE + whole_pages(piece->len);
-	uint64_t at = *size;
+	struct ahead_listed *new = calloc(1, sizeof(*new)), **node;
 
-	if (at + takes > next_section(at))
-		at = next_section(at);
-	*size = at + takes;
-	return write_at(fd, bytes, piece->len, (off_t)(at + AHEAD_PAGE)) &&
-	       !ftruncate(fd, (off_t)*size) && write_at(fd, piece, sizeof(*piece), (off_t)at);
+	node = new ? tsearch(new, &f->kept, sorted_compare) : NULL;
+	if (!node) {
+		free(new);
+		return NULL;
+	}
+	if (*node != new)
+		free(new);
+	new = *node;
+	*new = (struct ahead_listed){.addr = piece->addr, .at = f->size, .len = piece->len};
+	if (f->size + takes > next_section(f->size))
+		new->at = next_section(f->size);
+	f->size = new->at + takes;
+	return new;
+}
+
+bool ahead_put(struct ahead_file *f, const struct ahead_piece *piece, const void *bytes)
+{
+	struct ahead_listed *p = find_in_file(f, piece);
+
+	if (f->fd < 0)
+		f->fd = memfd_create("qcu-ahead", MFD_CLOEXEC);
+	if (f->fd >= 0 && !p)
+		p = add_to_file(f, piece);
+	return p && write_at(f->fd, bytes, piece->len, (off_t)(p->at + AHEAD_PAGE)) &&
+	       !ftruncate(f->fd, (off_t)f->size) &&
+	       write_at(f->fd, piece, sizeof(*piece), (off_t)p->at);
+}
+
+void ahead_close(struct ahead_file *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	tdestroy(f->kept, free);
+	*f = (struct ahead_file){.fd = -1};
 }
 
 static bool add_listed(struct ahead_list *l, const struct ahead_listed *p)
@@ -107,6 +152,26 @@ static bool read_listed(struct ahead_list *l, int fd, uint64_t at, uint64_t size
 						    piece.len});
 }
 
+static int compare_listed(const void *a, const void *b)
+{
+	const struct ahead_listed *x = a, *y = b;
+	const int order = sorted_compare(a, b);
+
+	return order ? order : (x->at > y->at) - (x->at < y->at);
+}
+
+/* Of pieces with one address the last one in the file counts. */
+static void keep_newest(struct ahead_list *l)
+{
+	size_t i, kept = 0;
+
+	qsort(l->listed, l->count, sizeof(*l->listed), compare_listed);
+	for (i = 0; i < l->count; i++)
+		if (i + 1 == l->count || l->listed[i + 1].addr != l->listed[i].addr)
+			l->listed[kept++] = l->listed[i];
+	l->count = kept;
+}
+
 bool ahead_list(struct ahead_list *l, int fd)
 {
 	struct stat st;
@@ -120,7 +185,7 @@ bool ahead_list(struct ahead_list *l, int fd)
 	if (!ok)
 		ahead_unlist(l);
 	else if (l->count)
-		qsort(l->listed, l->count, sizeof(*l->listed), sorted_compare);
+		keep_newest(l);
 	return ok;
 }
 
@@ -157,7 +222,7 @@ bool ahead_begin(struct ahead_reader *r, unsigned int sessions, uint64_t most)
 	r->sessions = sessions < QCU_MAX_SESSIONS ? sessions : QCU_MAX_SESSIONS;
 	r->most = most;
 	for (i = 0; i <= QCU_MAX_SESSIONS; i++)
-		r->file[i] = -1;
+		r->file[i].fd = -1;
 	r->data = malloc(AHEAD_BYTES);
 	return r->data;
 }
@@ -167,8 +232,7 @@ void ahead_end(struct ahead_reader *r)
 	unsigned int i;
 
 	for (i = 0; i <= QCU_MAX_SESSIONS; i++)
-		if (r->file[i] >= 0)
-			close(r->file[i]);
+		ahead_close(&r->file[i]);
 	free(r->data);
 	r->data = NULL;
 }
@@ -177,11 +241,14 @@ void ahead_end(struct ahead_reader *r)
 static void check_piece(struct ahead_reader *r)
 {
 	const struct ahead_piece *p = &r->piece;
-	const uint64_t takes = AHEAD_PAGE + whole_pages(p->len);
+	uint64_t takes;
 
-	if (!p->session || p->session > r->sessions || !p->len || p->len > AHEAD_BYTES)
+	if (!p->session || p->session > r->sessions || !p->len || p->len > AHEAD_BYTES) {
 		refuse_ahead(r, "memory that came ahead is damaged");
-	else if (takes > r->most - r->bytes)
+		return;
+	}
+	takes = ahead_takes(&r->file[p->session], p);
+	if (takes > r->most - r->bytes)
 		refuse_ahead(r, "more memory comes ahead than there is room for");
 	else
 		r->bytes += takes;
@@ -190,17 +257,10 @@ static void check_piece(struct ahead_reader *r)
 /* All of a piece has come. */
 static void keep_piece(struct ahead_reader *r)
 {
-	const unsigned int session = r->piece.session;
-	int *file = &r->file[session];
-
 	r->have = 0;
-	if (ahead_sum(r->data, r->piece.len) != r->piece.sum) {
+	if (ahead_sum(r->data, r->piece.len) != r->piece.sum)
 		refuse_ahead(r, "memory that came ahead is damaged");
-		return;
-	}
-	if (*file < 0)
-		*file = memfd_create("qcu-ahead", MFD_CLOEXEC);
-	if (*file < 0 || !ahead_append(*file, &r->size[session], &r->piece, r->data))
+	else if (!ahead_put(&r->file[r->piece.session], &r->piece, r->data))
 		refuse_ahead(r, "there is no room for memory that comes ahead");
 }
 

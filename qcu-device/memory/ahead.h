@@ -5,9 +5,10 @@
  * bytes for an address, and nothing else: whether they are used, the archive says.
  *
  * Between two qcu-devices, pieces are a stream: a struct ahead_piece, and its bytes. Who gets them
- * keeps them in a file for each session. In the file a piece begins at a page, with its struct, and
- * its bytes begin at the next page. No piece lies in two of the file's sections, so that each
- * section can be registered by itself, also while the next one is still written.
+ * keeps them in a file for each session, the newest of each address. In the file a piece begins at
+ * a page, with its struct, and its bytes begin at the next page. No piece lies in two of the file's
+ * sections, so that each section can be registered by itself, also while the next one is still
+ * written.
  */
 #ifndef QCU_AHEAD_H
 #define QCU_AHEAD_H
@@ -44,13 +45,19 @@ uint64_t ahead_sum(const void *bytes, size_t len);
 
 /* ---- the stream ---- */
 
+/* What has come ahead of one session. */
+struct ahead_file {
+	int fd; /* -1: nothing has come */
+	uint64_t size;
+	void *kept; /* a tree of struct ahead_listed: its pieces, by address */
+};
+
 /* What has come ahead, for each session. */
 struct ahead_reader {
 	uint64_t most; /* bytes of all files together */
 	uint64_t bytes;
-	unsigned int sessions;		/* their numbers go up to this */
-	int file[QCU_MAX_SESSIONS + 1]; /* -1: nothing has come */
-	uint64_t size[QCU_MAX_SESSIONS + 1];
+	unsigned int sessions; /* their numbers go up to this */
+	struct ahead_file file[QCU_MAX_SESSIONS + 1];
 	struct ahead_piece piece; /* that is coming */
 	size_t have;		  /* bytes of it, with its struct */
 	uint8_t *data;		  /* AHEAD_BYTES */
@@ -67,7 +74,7 @@ void ahead_end(struct ahead_reader *r);
 
 /* ---- the file ---- */
 
-/* Where the bytes of a piece are in the file. */
+/* Where the bytes of a piece are in the file; in the tree: where the piece begins. */
 struct ahead_listed {
 	uint64_t addr, sum, at;
 	uint32_t len;
@@ -79,8 +86,14 @@ struct ahead_list {
 	size_t count;
 };
 
-/* Appends a piece to a file of this size, which grows. False: with errno. */
-bool ahead_append(int fd, uint64_t *size, const struct ahead_piece *piece, const void *bytes);
+/*
+ * Puts a piece into the file, in the place of an older one with its address and length. The file is
+ * made if it is not there. False: with errno.
+ */
+bool ahead_put(struct ahead_file *f, const struct ahead_piece *piece, const void *bytes);
+/* How many bytes the file grows by with this piece, but for what a section leaves empty. */
+uint64_t ahead_takes(const struct ahead_file *f, const struct ahead_piece *piece);
+void ahead_close(struct ahead_file *f);
 /* False: it is no such file, or there is no memory. Then the list is empty. */
 bool ahead_list(struct ahead_list *l, int fd);
 void ahead_unlist(struct ahead_list *l);

@@ -73,21 +73,108 @@ static bool map_buffer(struct mirror *m, struct going *g, int fd)
 	return !m->cfg.ops->host_register(m->be, p, AHEAD_BYTES);
 }
 
-bool mir_ahead_begin(struct mirror *m, int buffer)
+/* Notes that these bytes of an allocation go ahead. */
+static bool add_run_of_memory(struct going *g, const struct be_wanted *of, uint64_t at,
+			      uint64_t end)
 {
-	struct going *g = going_of(m);
+	struct going_run *last = g->runs ? &g->run[g->runs - 1] : NULL, *more;
+
+	if (last && last->of.addr == of->addr && last->end == at) {
+		last->end = end;
+		return true;
+	}
+	/* Room for 64, 128, 256 and so on. */
+	if (!g->runs || (g->runs >= 64 && !(g->runs & (g->runs - 1)))) {
+		more = realloc(g->run, (g->runs ? 2 * g->runs : 64) * sizeof(*more));
+		if (!more)
+			return false;
+		g->run = more;
+	}
+	g->run[g->runs++] = (struct going_run){*of, at, end};
+	return true;
+}
+
+static bool begin_with(struct mirror *m, int buffer, bool (*list)(void *arg, struct be_wanted *of),
+		       void *arg)
+{
+	struct going *g = m->going;
+	struct be_wanted *all;
+	size_t count, i;
 	bool ok;
 
-	mir_ahead_end(m);
-	if (!g || !m->cfg.ops->unsaved)
-		return false;
 	pthread_mutex_lock(&m->use[MIR_USER_GOING].lock);
-	/* Memory that comes later does not go ahead. */
-	g->range = going_list(m, AHEAD_LEAST, &g->ranges);
-	ok = g->range && map_buffer(m, g, buffer);
+	all = going_list(m, AHEAD_LEAST, &count);
+	ok = all && map_buffer(m, g, buffer);
+	for (i = 0; i < count && ok; i++)
+		ok = list(arg, &all[i]);
+	free(all);
 	pthread_mutex_unlock(&m->use[MIR_USER_GOING].lock);
 	if (!ok)
 		mir_ahead_end(m);
+	return ok;
+}
+
+static bool list_all(void *arg, struct be_wanted *of)
+{
+	return add_run_of_memory(arg, of, 0, of->size);
+}
+
+bool mir_ahead_begin(struct mirror *m, int buffer)
+{
+	struct going *g = going_of(m);
+
+	mir_ahead_end(m);
+	return g && m->cfg.ops->unsaved && begin_with(m, buffer, list_all, g);
+}
+
+struct looking {
+	struct mirror *m;
+	struct be_wanted *of;
+	uint64_t until, bytes;
+};
+
+static bool list_changed_pieces(void *arg, const struct be_wanted *part,
+				const struct piece_sum *sum)
+{
+	struct looking *l = arg;
+	const uint64_t end = part->addr + part->size;
+	uint64_t at, len;
+	bool ok = true;
+
+	for (at = part->addr; at < end && ok; at += len, sum++) {
+		len = end - at < AHEAD_BYTES ? end - at : AHEAD_BYTES;
+		if (!sum->any || going_has(l->m->going, at, len, sum->sum))
+			continue;
+		l->bytes += len;
+		ok = add_run_of_memory(l->m->going, l->of, at - l->of->addr,
+				       at - l->of->addr + len);
+	}
+	return ok && spin_clock() < l->until;
+}
+
+static bool list_changed(void *arg, struct be_wanted *of)
+{
+	struct looking *l = arg;
+	const struct sums *sums = going_sums(l->m, of->dev);
+
+	l->of = of;
+	return sums && sums_in_parts(l->m, sums, of, list_changed_pieces, l);
+}
+
+bool mir_ahead_again(struct mirror *m, int buffer, int sent, uint64_t until, uint64_t *bytes)
+{
+	struct looking l = {.m = m, .until = until};
+	bool ok;
+
+	mir_ahead_end(m);
+	mir_ahead_sent(m, sent);
+	/* What is away stays so. */
+	mir_swap_stay(m, true);
+	ok = m->going && !(atomic_load(&m->swap_state) & SWAP_AWAY) &&
+	     begin_with(m, buffer, list_changed, &l);
+	mir_swap_stay(m, false);
+	going_forget(m);
+	*bytes = l.bytes;
 	return ok;
 }
 
@@ -167,22 +254,20 @@ static bool copy_if_still_there(struct mirror *m, struct going *g, const struct 
 bool mir_ahead_next(struct mirror *m, struct ahead_piece *piece)
 {
 	struct going *g = m->going;
-	const struct be_wanted *r;
+	struct going_run *r;
 	uint64_t at, len;
 
-	while (g && g->next < g->ranges) {
-		r = &g->range[g->next];
-		if (!does_gpu_go_on(m, g, r->dev))
+	while (g && g->next < g->runs) {
+		r = &g->run[g->next];
+		if (!does_gpu_go_on(m, g, r->of.dev))
 			return false;
-		at = g->at;
-		len = r->size - at < AHEAD_BYTES ? r->size - at : AHEAD_BYTES;
-		g->at += len;
-		if (g->at == r->size) {
-			g->at = 0;
+		at = r->at;
+		len = r->end - at < AHEAD_BYTES ? r->end - at : AHEAD_BYTES;
+		r->at += len;
+		if (r->at == r->end)
 			g->next++;
-		}
-		*piece = (struct ahead_piece){.addr = r->addr + at, .len = (uint32_t)len};
-		if (copy_if_still_there(m, g, r, at, (size_t)len))
+		*piece = (struct ahead_piece){.addr = r->of.addr + at, .len = (uint32_t)len};
+		if (copy_if_still_there(m, g, &r->of, at, (size_t)len))
 			return true;
 	}
 	return false;
@@ -210,13 +295,36 @@ void mir_ahead_end(struct mirror *m)
 		g->buffer = NULL;
 	}
 	pthread_mutex_unlock(&m->use[MIR_USER_GOING].lock);
-	free(g->range);
-	g->range = NULL;
-	g->ranges = g->next = 0;
-	g->at = 0;
+	free(g->run);
+	g->run = NULL;
+	g->runs = g->next = 0;
 }
 
 /* ---- what has gone ---- */
+
+/* By address, and those with one address in the order in which they went. */
+static int compare_sent(const void *a, const void *b)
+{
+	const struct ahead_piece *x = a, *y = b;
+	const int order = sorted_compare(a, b);
+
+	return order ? order : (x->session > y->session) - (x->session < y->session);
+}
+
+/* All are of this session, so their number says when they went. */
+static void sort_sent(struct going *g)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < g->sent_count; i++)
+		g->sent[i].session = (uint32_t)i;
+	if (g->sent_count)
+		qsort(g->sent, g->sent_count, sizeof(*g->sent), compare_sent);
+	for (i = 0; i < g->sent_count; i++)
+		if (i + 1 == g->sent_count || g->sent[i + 1].addr != g->sent[i].addr)
+			g->sent[kept++] = g->sent[i];
+	g->sent_count = kept;
+}
 
 void mir_ahead_sent(struct mirror *m, int fd)
 {
@@ -232,11 +340,10 @@ void mir_ahead_sent(struct mirror *m, int fd)
 	g->sent = malloc(bytes + 1);
 	if (g->sent && pread(fd, g->sent, bytes, 0) == (ssize_t)bytes)
 		g->sent_count = bytes / sizeof(*g->sent);
+	sort_sent(g);
 	g->sent_bytes = 0;
 	for (i = 0; i < g->sent_count; i++)
 		g->sent_bytes += g->sent[i].len;
-	if (g->sent_count)
-		qsort(g->sent, g->sent_count, sizeof(*g->sent), sorted_compare);
 }
 
 const struct sums *going_sums(struct mirror *m, unsigned int device)

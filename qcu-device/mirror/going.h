@@ -24,10 +24,17 @@ bool mir_ahead_begin(struct mirror *m, int buffer);
  */
 bool mir_ahead_next(struct mirror *m, struct ahead_piece *piece);
 void mir_ahead_end(struct mirror *m);
+/*
+ * Begins once more, with what is otherwise than in these pieces (mir_ahead_sent()), and with memory
+ * that has come since. The session does nothing, and this takes until then at most (spin_clock()).
+ * *bytes: how many they are. False: nothing goes ahead.
+ */
+bool mir_ahead_again(struct mirror *m, int buffer, int sent, uint64_t until, uint64_t *bytes);
 
 /*
  * The next mir_save() leaves out what has gone ahead and is still so: these pieces, each a struct
- * ahead_piece in a file. Nothing in the file is trusted.
+ * ahead_piece in a file. Of those with one address the last one counts. Nothing in the file is
+ * trusted.
  */
 void mir_ahead_sent(struct mirror *m, int sent);
 

@@ -7,11 +7,16 @@
 #include "qcu-device/memory/ahead.h"
 #include "qcu-device/mirror/sums.h"
 
+/* Of this allocation, bytes `at` to `end` go ahead. */
+struct going_run {
+	struct be_wanted of;
+	uint64_t at, end;
+};
+
 struct going {
-	/* What goes ahead, and how far it has gone. */
-	struct be_wanted *range;
-	size_t ranges, next;
-	uint64_t at; /* in the next range */
+	/* What goes ahead; `at` of the next run moves. */
+	struct going_run *run;
+	size_t runs, next;
 	uint8_t *buffer;
 	struct be_stream *stream[MIR_DEVICES_MAX];
 	struct be_event *event[MIR_DEVICES_MAX];

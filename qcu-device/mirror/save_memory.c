@@ -33,10 +33,16 @@ static bool is_there_already(struct mirror *m, const struct save_memory *out,
 	return true;
 }
 
+struct writing {
+	struct mirror *m;
+	const struct save_memory *out;
+};
+
 /* What is to be copied is so in runs of pieces. */
-static bool write_changed(struct mirror *m, const struct save_memory *out,
-			  const struct be_wanted *p, const struct piece_sum *sum)
+static bool write_changed(void *arg, const struct be_wanted *p, const struct piece_sum *sum)
 {
+	const struct save_memory *out = ((struct writing *)arg)->out;
+	struct mirror *m = ((struct writing *)arg)->m;
 	struct be_wanted run = {.addr = p->addr, .dev = p->dev}, piece = run;
 	bool ok = true;
 	uint64_t at;
@@ -55,25 +61,10 @@ static bool write_changed(struct mirror *m, const struct save_memory *out,
 	return ok && out->memory(out->arg, &run);
 }
 
-static bool write_summed_up(struct mirror *m, const struct save_memory *out,
-			    const struct be_wanted *p, const struct sums *sums)
-{
-	struct piece_sum *sum = malloc(SUMS_MOST * sizeof(*sum));
-	struct be_wanted part = *p;
-	bool ok = sum;
-
-	for (; ok && part.addr < p->addr + p->size; part.addr += part.size) {
-		part.size = least(p->addr + p->size - part.addr, SUMS_MOST * ARCHIVE_PIECE);
-		ok = !sums_of(m, sums, p->dev, part.addr, part.size, sum) &&
-		     write_changed(m, out, &part, sum);
-	}
-	free(sum);
-	return ok;
-}
-
 /* By address: what has come ahead lies in this order. */
 bool save_memory(struct mirror *m, const struct save_memory *out)
 {
+	struct writing w = {m, out};
 	const struct sums *sums;
 	struct be_wanted *all;
 	size_t count, i;
@@ -83,7 +74,8 @@ bool save_memory(struct mirror *m, const struct save_memory *out)
 	ok = all;
 	for (i = 0; i < count && ok; i++) {
 		sums = all[i].size < AHEAD_LEAST ? NULL : going_sums(m, all[i].dev);
-		ok = sums ? write_summed_up(m, out, &all[i], sums) : out->memory(out->arg, &all[i]);
+		ok = sums ? sums_in_parts(m, sums, &all[i], write_changed, &w)
+			  : out->memory(out->arg, &all[i]);
 	}
 	free(all);
 	return ok;

@@ -188,6 +188,24 @@ int sums_of(struct mirror *m, const struct sums *s, unsigned int device, uint64_
 			 : sum_a_copy(m, s, device, addr, len, out);
 }
 
+bool sums_in_parts(struct mirror *m, const struct sums *s, const struct be_wanted *memory,
+		   bool (*take)(void *arg, const struct be_wanted *part,
+				const struct piece_sum *sum),
+		   void *arg)
+{
+	const uint64_t end = memory->addr + memory->size, most = SUMS_MOST * (uint64_t)AHEAD_BYTES;
+	struct piece_sum *sum = malloc(SUMS_MOST * sizeof(*sum));
+	struct be_wanted part = *memory;
+	bool ok = sum;
+
+	for (; ok && part.addr < end; part.addr += part.size) {
+		part.size = end - part.addr < most ? end - part.addr : most;
+		ok = !sums_of(m, s, part.dev, part.addr, part.size, sum) && take(arg, &part, sum);
+	}
+	free(sum);
+	return ok;
+}
+
 static bool load_kernel(struct mirror *m, struct sums *s, unsigned int device)
 {
 	const struct be_ops *ops = m->cfg.ops;

@@ -6,11 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct be_wanted;
 struct mirror;
 struct sums;
 
 /* The most pieces of AHEAD_BYTES in one call. */
-#define SUMS_MOST 1024u
+#define SUMS_MOST 256u
 
 struct piece_sum {
 	uint64_t sum;
@@ -29,5 +30,13 @@ void sums_free(struct mirror *m, struct sums *s);
  */
 int sums_of(struct mirror *m, const struct sums *s, unsigned int device, uint64_t addr,
 	    uint64_t len, struct piece_sum *out);
+/*
+ * The sums of memory of any size, which is given to `take` in parts, each with the sums of its
+ * pieces. False: there are none, or `take` has said so.
+ */
+bool sums_in_parts(struct mirror *m, const struct sums *s, const struct be_wanted *memory,
+		   bool (*take)(void *arg, const struct be_wanted *part,
+				const struct piece_sum *sum),
+		   void *arg);
 
 #endif

@@ -68,19 +68,21 @@ static int came_for(const uint8_t *data, size_t size)
 {
 	static const uint8_t bytes[CAME_BYTES] = {1};
 	size_t at[ENTRIES], count = find_entries(data, size, at, ENTRIES), i;
-	int fd = file_of(NULL, 0);
+	struct ahead_file came = {.fd = file_of(NULL, 0)};
 	struct archive_entry e;
 	struct ahead_piece p;
-	uint64_t end = 0;
+	int fd;
 
 	for (i = 0; i < count; i++) {
 		memcpy(&e, data + at[i], sizeof(e));
 		if (e.what != ARCHIVE_AHEAD || !e.cmd.buf.len || e.cmd.buf.len > CAME_BYTES)
 			continue;
 		p = (struct ahead_piece){e.cmd.copy_h2d.dst, e.age, 1, (uint32_t)e.cmd.buf.len};
-		if (!ahead_append(fd, &end, &p, bytes))
+		if (!ahead_put(&came, &p, bytes))
 			abort();
 	}
+	fd = dup(came.fd);
+	ahead_close(&came);
 	return fd;
 }
 

@@ -34,7 +34,8 @@ static uint64_t random_state;
 static const char *when; /* NULL: at any time */
 
 /* What has gone ahead of this session, and a list of it; -1: nothing. Under `sending`. */
-static int came = -1, sent = -1;
+static struct ahead_file came = {.fd = -1};
+static int sent = -1;
 
 static void read_settings(void)
 {
@@ -92,7 +93,8 @@ void saved_forked(void)
 	static const pthread_rwlock_t fresh = PTHREAD_RWLOCK_INITIALIZER;
 
 	sending = fresh;
-	came = sent = -1;
+	came = (struct ahead_file){.fd = -1};
+	sent = -1;
 }
 
 void saved_setup(struct mir_config *cfg)
@@ -141,38 +143,39 @@ static void keep_archive(int fd)
 
 static void forget_ahead(void)
 {
-	if (came >= 0)
-		close(came);
+	ahead_close(&came);
 	if (sent >= 0)
 		close(sent);
-	came = sent = -1;
+	sent = -1;
 }
 
 static void take_pieces(struct mirror *m, const uint8_t *bytes)
 {
 	struct ahead_piece p;
-	uint64_t size = 0;
 
 	while (mir_ahead_next(m, &p)) {
 		p.sum = ahead_sum(bytes, p.len);
-		if (!ahead_append(came, &size, &p, bytes) ||
-		    write(sent, &p, sizeof(p)) != sizeof(p))
+		if (!ahead_put(&came, &p, bytes) || write(sent, &p, sizeof(p)) != sizeof(p))
 			break;
 	}
 	mir_ahead_end(m);
 }
 
+/* What has gone before goes again if it has been written since. */
 static void go_ahead(struct mirror *m)
 {
 	int buffer = memfd_create("buffer", MFD_CLOEXEC);
+	const bool again = sent >= 0;
 	void *bytes = MAP_FAILED;
+	uint64_t changed;
 
-	came = memfd_create("came", MFD_CLOEXEC);
-	sent = memfd_create("sent", MFD_CLOEXEC);
-	if (buffer >= 0 && came >= 0 && sent >= 0 && !ftruncate(buffer, AHEAD_BYTES))
+	if (!again)
+		sent = memfd_create("sent", MFD_CLOEXEC);
+	if (buffer >= 0 && sent >= 0 && !ftruncate(buffer, AHEAD_BYTES))
 		bytes = mmap(NULL, AHEAD_BYTES, PROT_READ, MAP_SHARED, buffer, 0);
 	if (bytes != MAP_FAILED) {
-		if (mir_ahead_begin(m, buffer))
+		if (again ? mir_ahead_again(m, buffer, sent, UINT64_MAX, &changed)
+			  : mir_ahead_begin(m, buffer))
 			take_pieces(m, bytes);
 		munmap(bytes, AHEAD_BYTES);
 	} else {
@@ -188,7 +191,7 @@ static void try_ahead(struct mirror *m)
 	bool passes;
 	char why[256];
 
-	if (came < 0 && mir_can_save(m, WAIT_MS, &passes, why, sizeof(why)))
+	if (mir_can_save(m, WAIT_MS, &passes, why, sizeof(why)))
 		go_ahead(m);
 }
 
@@ -196,8 +199,8 @@ static bool restore(struct mirror *m, int fd, char *why, size_t size)
 {
 	bool ok;
 
-	if (came >= 0)
-		mir_ahead_came(m, came);
+	if (came.fd >= 0)
+		mir_ahead_came(m, came.fd);
 	ok = mir_restore(m, fd, why, size);
 	mir_ahead_drop(m);
 	return ok;
@@ -230,7 +233,7 @@ static void move(struct mirror **mirror, const struct mir_config *cfg, int fd)
 	note_times(at, fd);
 	if (parked)
 		mir_submit(*mirror, parked);
-	note(came >= 0 ? "saved, and memory had gone ahead" : "saved", "");
+	note(came.fd >= 0 ? "saved, and memory had gone ahead" : "saved", "");
 	forget_ahead();
 }
 

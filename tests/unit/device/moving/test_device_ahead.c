@@ -313,7 +313,66 @@ static void mirrors_that_fail(void **state)
 	close(fd);
 }
 
+/* Reads the first two pieces, of FIRST. The next one is on its way then. Returns our end. */
+static int begin_to_go(void)
+{
+	const size_t two = BYTES + 2 * sizeof(struct ahead_piece);
+	int fd = open_ahead(SAVE);
+
+	for (went_bytes = 0; went_bytes < two;) {
+		const ssize_t n = read(fd, went + went_bytes, two - went_bytes);
+
+		assert_true(n > 0);
+		went_bytes += (size_t)n;
+	}
+	return fd;
+}
+
+static void go_to_the_end(int fd)
+{
+	went_bytes += read_all(fd, went + went_bytes, sizeof(went) - went_bytes);
+	stop_queues();
+	save();
+	close(fd);
+}
+
+/* What a program writes all the time does not go again and again. */
+static void more_than_half_is_written_later(void **state)
+{
+	int fd;
+
+	(void)state;
+	allocate(FIRST);
+	allocate(SECOND);
+	fd = begin_to_go();
+	fill(FIRST, memory[FIRST], 1, 9);
+	go_to_the_end(fd);
+	assert_true(went_bytes > 2 * (size_t)BYTES && went_bytes < 2 * (size_t)BYTES + MIB);
+	assert_true(saved_bytes > 4 * MIB && saved_bytes < BYTES);
+	come_ahead();
+	assert_true(loads());
+	go_on();
+	check_contents(2 * (size_t)BYTES - 1, 1);
+}
+
 /* ---- right ---- */
+
+static void goes_again(void **state)
+{
+	int fd;
+
+	(void)state;
+	allocate(FIRST);
+	allocate(SECOND);
+	fd = begin_to_go();
+	fill(FIRST, memory[FIRST] + BYTES - 1, 1, 9);
+	go_to_the_end(fd);
+	assert_true(went_bytes > 2 * (size_t)BYTES + MIB && saved_bytes < MIB);
+	come_ahead();
+	assert_true(loads());
+	go_on();
+	check_contents(2 * (size_t)BYTES - 1, 1);
+}
 
 static void goes_and_comes(void **state)
 {
@@ -349,6 +408,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(not_come, start, stop),
 		cmocka_unit_test_setup_teardown(nobody_reads, start, stop),
 		cmocka_unit_test_setup_teardown(mirrors_that_fail, start, stop),
+		cmocka_unit_test_setup_teardown(more_than_half_is_written_later, start, stop),
+		cmocka_unit_test_setup_teardown(goes_again, start, stop),
 		cmocka_unit_test_setup_teardown(goes_and_comes, start, stop),
 	};
 

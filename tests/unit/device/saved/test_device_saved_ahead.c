@@ -141,7 +141,7 @@ static void streams_that_are_damaged(void **state)
 		{4096, good.sum, UINT32_MAX, 300}, {4096, good.sum, 3, 0},
 		{4096, good.sum + 1, 3, 300},
 	};
-	struct ahead_piece huge = good;
+	struct ahead_piece huge = good, other = good;
 	struct ahead_reader r;
 	size_t i;
 
@@ -152,7 +152,7 @@ static void streams_that_are_damaged(void **state)
 		assert_true(r.bad && r.why[0]);
 		/* Nothing happens any more. */
 		put_piece(&r, good, bytes, 7);
-		assert_true(r.file[3] < 0);
+		assert_true(r.file[3].fd < 0);
 		ahead_end(&r);
 	}
 	huge.len = AHEAD_BYTES + 1;
@@ -160,11 +160,14 @@ static void streams_that_are_damaged(void **state)
 	ahead_read(&r, &huge, sizeof(huge));
 	assert_true(r.bad);
 	ahead_end(&r);
-	/* A page for the struct, and one for the bytes: the second piece is too much. */
+	/* A page for the struct, and one for the bytes: a second piece is too much, unless it takes
+	 * the place. */
 	assert_true(ahead_begin(&r, 4, 3 * AHEAD_PAGE));
 	put_piece(&r, good, bytes, 5);
-	assert_false(r.bad);
 	put_piece(&r, good, bytes, 5);
+	assert_false(r.bad);
+	other.addr++;
+	put_piece(&r, other, bytes, 5);
 	assert_true(r.bad);
 	ahead_end(&r);
 }
@@ -175,17 +178,17 @@ static void files_that_are_damaged(void **state)
 	const struct ahead_piece one = {.addr = 99, .sum = 5, .session = 3, .len = 300};
 	const uint32_t lens[] = {0, AHEAD_BYTES + 1, AHEAD_PAGE + 1, UINT32_MAX};
 	struct ahead_piece wrong = one;
+	struct ahead_file f = {.fd = new_file()};
+	const int fd = f.fd;
 	struct ahead_list l;
-	int fd = new_file();
-	uint64_t size = 0;
 	size_t i;
 
 	(void)state;
 	assert_true(ahead_list(&l, fd));
 	assert_null(ahead_find(&l, 99, 300, 5));
 	ahead_unlist(&l);
-	assert_true(ahead_append(fd, &size, &one, bytes));
-	assert_int_equal(size, 2 * AHEAD_PAGE);
+	assert_true(ahead_put(&f, &one, bytes));
+	assert_int_equal(f.size, 2 * AHEAD_PAGE);
 	assert_true(ahead_list(&l, fd));
 	assert_non_null(ahead_find(&l, 99, 300, 5));
 	assert_int_equal(ahead_find(&l, 99, 300, 5)->at, AHEAD_PAGE);
@@ -202,7 +205,7 @@ static void files_that_are_damaged(void **state)
 	assert_int_equal(pwrite(fd, &one, sizeof(one), 0), sizeof(one));
 	assert_int_equal(ftruncate(fd, AHEAD_PAGE + 300), 0);
 	assert_false(ahead_list(&l, fd));
-	close(fd);
+	ahead_close(&f);
 	assert_false(ahead_list(&l, -1));
 }
 
@@ -211,54 +214,121 @@ static void sections(void **state)
 {
 	uint8_t *bytes = calloc(1, AHEAD_BYTES);
 	struct ahead_piece p = {.session = 1, .len = AHEAD_BYTES - AHEAD_PAGE};
+	struct ahead_file f = {.fd = -1};
 	struct ahead_list l;
-	int fd = new_file();
-	uint64_t size = 0;
 
 	(void)state;
 	for (p.addr = 0; p.addr < 40; p.addr++)
-		assert_true(ahead_append(fd, &size, &p, bytes));
-	assert_true(ahead_list(&l, fd));
+		assert_true(ahead_put(&f, &p, bytes));
+	assert_true(ahead_list(&l, f.fd));
 	assert_int_equal(l.count, 40);
 	for (p.addr = 0; p.addr < 40; p.addr++)
 		assert_int_equal(l.listed[p.addr].at / AHEAD_SECTION,
 				 (l.listed[p.addr].at + p.len - 1) / AHEAD_SECTION);
 	assert_int_equal(l.listed[16].at, AHEAD_SECTION + AHEAD_PAGE);
 	ahead_unlist(&l);
-	close(fd);
+	ahead_close(&f);
 	free(bytes);
+}
+
+/* Of each address the newest counts. Pieces of one length take the place of the one before. */
+static void pieces_that_come_again(void **state)
+{
+	const uint8_t bytes[600] = {1};
+	struct ahead_piece p = {.addr = 4096, .sum = 1, .session = 1, .len = 300};
+	struct ahead_file f = {.fd = -1};
+	struct ahead_list l;
+
+	(void)state;
+	assert_true(ahead_put(&f, &p, bytes));
+	p.addr = 0;
+	assert_int_equal(ahead_takes(&f, &p), 2 * AHEAD_PAGE);
+	assert_true(ahead_put(&f, &p, bytes));
+	p.sum = 2;
+	assert_int_equal(ahead_takes(&f, &p), 0);
+	assert_true(ahead_put(&f, &p, bytes));
+	assert_int_equal(f.size, 4 * AHEAD_PAGE);
+	assert_true(ahead_list(&l, f.fd));
+	assert_int_equal(l.count, 2);
+	assert_null(ahead_find(&l, 0, 300, 1));
+	assert_non_null(ahead_find(&l, 0, 300, 2));
+	ahead_unlist(&l);
+	/* Other memory has the address. */
+	p.len = 600;
+	assert_int_equal(ahead_takes(&f, &p), 2 * AHEAD_PAGE);
+	assert_true(ahead_put(&f, &p, bytes));
+	assert_true(ahead_list(&l, f.fd));
+	assert_int_equal(l.count, 2);
+	assert_null(ahead_find(&l, 0, 300, 2));
+	assert_int_equal(ahead_find(&l, 0, 600, 2)->at, 5 * AHEAD_PAGE);
+	assert_non_null(ahead_find(&l, 4096, 300, 1));
+	ahead_unlist(&l);
+	ahead_close(&f);
 }
 
 /* ---- sessions ---- */
 
-static int sent, came;
+static struct ahead_file came;
+static int sent;
 static uint64_t made_ready;
 
 /* Has all pieces go that there are; between them, `between` is called with their number. */
-static unsigned int go_ahead(void (*between)(unsigned int n))
+static unsigned int let_pieces_go(const uint8_t *bytes, void (*between)(unsigned int n))
 {
-	int fd = new_file();
+	const off_t before = lseek(sent, 0, SEEK_END);
 	struct ahead_piece p;
 	unsigned int n = 0;
-	uint64_t size = 0;
-	uint8_t *bytes;
 
-	assert_int_equal(ftruncate(fd, AHEAD_BYTES), 0);
-	bytes = mmap(NULL, AHEAD_BYTES, PROT_READ, MAP_SHARED, fd, 0);
-	assert_true(bytes != MAP_FAILED);
-	sent = new_file();
-	came = new_file();
-	assert_true(mir_ahead_begin(mirror, fd));
 	while (mir_ahead_next(mirror, &p)) {
 		p.session = 1;
 		p.sum = ahead_sum(bytes, p.len);
-		assert_int_equal(pwrite(sent, &p, sizeof(p), n++ * (off_t)sizeof(p)), sizeof(p));
-		assert_true(ahead_append(came, &size, &p, bytes));
+		assert_int_equal(pwrite(sent, &p, sizeof(p), before + n++ * (off_t)sizeof(p)),
+				 sizeof(p));
+		assert_true(ahead_put(&came, &p, bytes));
 		if (between)
 			between(n);
 	}
 	assert_false(mir_ahead_next(mirror, &p));
 	mir_ahead_end(mirror);
+	return n;
+}
+
+static uint8_t *map_new_buffer(int fd)
+{
+	uint8_t *bytes;
+
+	assert_int_equal(ftruncate(fd, AHEAD_BYTES), 0);
+	bytes = mmap(NULL, AHEAD_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+	assert_true(bytes != MAP_FAILED);
+	return bytes;
+}
+
+static unsigned int go_ahead(void (*between)(unsigned int n))
+{
+	int fd = new_file();
+	uint8_t *bytes = map_new_buffer(fd);
+	unsigned int n;
+
+	sent = new_file();
+	came = (struct ahead_file){.fd = -1};
+	assert_true(mir_ahead_begin(mirror, fd));
+	n = let_pieces_go(bytes, between);
+	munmap(bytes, AHEAD_BYTES);
+	close(fd);
+	return n;
+}
+
+/* What has been written since, which is so many bytes. */
+static unsigned int go_again(uint64_t changed)
+{
+	int fd = new_file();
+	uint8_t *bytes = map_new_buffer(fd);
+	unsigned int n;
+	uint64_t found;
+
+	assert_true(mir_ahead_again(mirror, fd, sent, UINT64_MAX, &found));
+	assert_int_equal(found, changed);
+	n = let_pieces_go(bytes, NULL);
 	munmap(bytes, AHEAD_BYTES);
 	close(fd);
 	return n;
@@ -292,7 +362,7 @@ static bool save_ahead(off_t *size, int with)
 static void close_files(void)
 {
 	close(sent);
-	close(came);
+	ahead_close(&came);
 }
 
 static uint64_t large, small_at, zero_at;
@@ -336,7 +406,7 @@ static void what_has_not_changed_is_not_copied(void **state)
 	(void)state;
 	fill_memory();
 	assert_int_equal(go_ahead(NULL), 5);
-	if (!save_ahead(&size, came))
+	if (!save_ahead(&size, came.fd))
 		fail_msg("%s", why);
 	assert_true(size < 16384);
 	check_memory();
@@ -357,7 +427,7 @@ static void made_ready_before(void **state)
 		at = allocate(len);
 		upload(at, bytes, len);
 		assert_int_equal(go_ahead(NULL), 38);
-		if (!save_ahead(&size, came))
+		if (!save_ahead(&size, came.fd))
 			fail_msg("%s", why);
 		assert_true(size < 16384);
 		download(now, at, len);
@@ -390,10 +460,37 @@ static void what_was_written_later_is_copied(void **state)
 	(void)state;
 	fill_memory();
 	go_ahead(write_a_byte);
-	if (!save_ahead(&size, came))
+	if (!save_ahead(&size, came.fd))
 		fail_msg("%s", why);
 	/* The first piece. The last one was written before it went. */
 	assert_true(size > (off_t)(4 * MIB) && size < (off_t)(5 * MIB));
+	check_memory();
+}
+
+static void what_was_written_later_goes_again(void **state)
+{
+	uint64_t later, found;
+	off_t size;
+
+	(void)state;
+	fill_memory();
+	go_ahead(write_a_byte);
+	/* No buffer, no list, and no time. */
+	assert_false(mir_ahead_again(mirror, -1, sent, UINT64_MAX, &found));
+	assert_false(mir_ahead_again(mirror, came.fd, -1, UINT64_MAX, &found));
+	assert_false(mir_ahead_again(mirror, came.fd, sent, 0, &found));
+	assert_int_equal(go_again(4 * MIB), 1);
+	assert_int_equal(go_again(0), 0);
+	/* And memory that was not there before. */
+	later = allocate(100000);
+	upload(later, large_bytes, 100000);
+	assert_int_equal(go_again(100000), 1);
+	large_bytes[5 * MIB] ^= 1;
+	upload(large + 5 * MIB, large_bytes + 5 * MIB, 1);
+	assert_int_equal(go_again(4 * MIB), 1);
+	if (!save_ahead(&size, came.fd))
+		fail_msg("%s", why);
+	assert_true(size < 16384);
 	check_memory();
 }
 
@@ -415,7 +512,7 @@ static void memory_that_ends_on_its_way(void **state)
 	assert_int_equal(go_ahead(free_the_large_one), 3);
 	again = allocate(9 * MIB + 5);
 	upload(again, bytes, 9 * MIB);
-	if (!save_ahead(&size, came))
+	if (!save_ahead(&size, came.fd))
 		fail_msg("%s", why);
 	download(now, again, 9 * MIB);
 	assert_memory_equal(now, bytes, 9 * MIB);
@@ -447,7 +544,7 @@ static void a_reset_on_its_way(void **state)
 	upload(large, large_bytes, 9 * MIB);
 	upload(small_at, large_bytes, 1000);
 	assert_int_equal(go_ahead(NULL), 5);
-	if (!save_ahead(&size, came))
+	if (!save_ahead(&size, came.fd))
 		fail_msg("%s", why);
 	assert_true(size < 16384);
 	check_memory();
@@ -470,9 +567,9 @@ static void what_has_not_come(void **state)
 
 	fill_memory();
 	go_ahead(NULL);
-	assert_int_equal(pwrite(came, &len, sizeof(len), offsetof(struct ahead_piece, len)),
+	assert_int_equal(pwrite(came.fd, &len, sizeof(len), offsetof(struct ahead_piece, len)),
 			 sizeof(len));
-	assert_false(save_ahead(&size, came));
+	assert_false(save_ahead(&size, came.fd));
 	mir_destroy(mirror);
 	free(large_bytes);
 	close_files();
@@ -487,10 +584,10 @@ static void a_list_with_anything(void **state)
 	(void)state;
 	fill_memory();
 	sent = new_file();
-	came = new_file();
+	came = (struct ahead_file){.fd = new_file()};
 	p[2] = (struct ahead_piece){.addr = large, .sum = 5, .len = AHEAD_BYTES};
 	assert_int_equal(pwrite(sent, p, sizeof(p), 0), sizeof(p));
-	if (!save_ahead(&size, came))
+	if (!save_ahead(&size, came.fd))
 		fail_msg("%s", why);
 	assert_true(size > (off_t)(9 * MIB));
 	check_memory();
@@ -534,7 +631,8 @@ static void buffers(void **state)
 	assert_true(mir_ahead_begin(mirror, fd));
 	assert_true(mir_ahead_next(mirror, &p));
 	close(fd);
-	sent = came = -1;
+	sent = -1;
+	came = (struct ahead_file){.fd = -1};
 	check_memory();
 }
 
@@ -544,6 +642,7 @@ int main(void)
 		cmocka_unit_test(streams_that_are_damaged),
 		cmocka_unit_test(files_that_are_damaged),
 		cmocka_unit_test(sections),
+		cmocka_unit_test(pieces_that_come_again),
 		cmocka_unit_test(forged_entries),
 		cmocka_unit_test(what_has_not_come),
 		cmocka_unit_test(a_list_with_anything),
@@ -553,6 +652,7 @@ int main(void)
 		cmocka_unit_test(what_has_not_changed_is_not_copied),
 		cmocka_unit_test(made_ready_before),
 		cmocka_unit_test(what_was_written_later_is_copied),
+		cmocka_unit_test(what_was_written_later_goes_again),
 		cmocka_unit_test(memory_that_ends_on_its_way),
 		cmocka_unit_test(a_reset_on_its_way),
 	};
