@@ -80,7 +80,8 @@ class Older:
                 if name not in list(self.old) + list(self.answers) and (name not in self.by_name or self.by_name[name].how == "none")]
 
     def served(self):
-        return [name for name in self.names() if name not in self.unserved()]
+        unserved = set(self.unserved())
+        return [name for name in self.names() if name not in unserved]
 
     def is_dropped(self, name, p):
         return name in self.old and p.name in self.drops
@@ -208,10 +209,11 @@ def table(lib):
     if not os.path.exists(path_of(lib)):
         return None
     older = Older(lib)
-    served, new = older.served(), [name for name, _ in lib.functions if name not in older.names()]
+    served, names = older.served(), older.names()
+    new = [name for name, _ in lib.functions if name not in names]
     checked = [name for name in served if not older.is_jump(name) and name not in older.answers and name not in older.old]
     told = [("%d functions: %d served, %d of them by a jump to the same function of `%s`; %d not served." % (
-        len(older.names()), len(served), sum(older.is_jump(name) for name in served), lib.remarks["soname"],
+        len(names), len(served), sum(older.is_jump(name) for name in served), lib.remarks["soname"],
         len(older.unserved())), [])]
     told += [("Not there", new), ("Functions that only CUDA 12 has", sorted(older.old)),
              ("Functions that only CUDA 12 has, not served", sorted(older.only)), ("Answers of CUDA 12", sorted(older.answers)),
