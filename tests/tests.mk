@@ -4,6 +4,9 @@
 # LOOPBACK_TESTS += NAME with a rule for $(B)/tests/loopback/NAME. CUDA programs and the guest's own
 # tools are not listed: make finds their files.
 
+# For nvcc: PTX, and no machine code.
+WITHOUT_CODE := -gencode arch=compute_75,code=compute_75
+
 include tests/transport/transport.mk
 include $(addprefix tests/unit/,ptx/ptx.mk soft/soft.mk device/device.mk library/library.mk library/malloc.mk \
 	launcher/launcher.mk loader/loader.mk)
@@ -108,7 +111,6 @@ $(B)/tests/guest-static/%: $(GUEST_OBJECTS)/%.o
 	$(RUN) $(NVCC) $(GUEST_LINK) -o $@ $^
 
 # Compiled and linked one after the other, here and below, because ccache keeps only what is compiled alone.
-WITHOUT_CODE := -gencode arch=compute_75,code=compute_75
 O0_COMPILE = $(RUN) $(NVCC_TEST) -G -O0 -Itests/guest $(GUEST_FLAGS) $(WITHOUT_CODE) -c
 $(O0_OBJECTS)/%.o: %.cu tests/guest/check.h | deps
 	@mkdir -p $(@D)

@@ -51,19 +51,23 @@ $(B)/tests/loopback/malloc_arm.so: $(call loopback_objs,malloc_arm)
 	@mkdir -p $(@D)
 	$(RUN) $(CC) $(LDFLAGS) -shared -o $@ $<
 
-$(B)/tests/loopback/memory_check: NVCC_FLAGS := -rdc=true -lineinfo -gencode arch=compute_75,code=compute_75 \
-	tests/loopback/faults/memory_check_unit.cu
-$(B)/tests/loopback/memory_check: tests/loopback/faults/memory_check_unit.cu
+LOOPBACK_OBJECTS := $(B)/tests/loopback-objects
+MEMORY_CHECK := $(LOOPBACK_OBJECTS)/memory_check.o $(LOOPBACK_OBJECTS)/memory_check_unit.o
+$(MEMORY_CHECK): NVCC_FLAGS := -rdc=true -lineinfo $(WITHOUT_CODE)
+$(B)/tests/loopback/memory_check: $(MEMORY_CHECK)
+$(B)/tests/loopback/memory_check: NVCC_LINK := -rdc=true $(WITHOUT_CODE)
 # It compares each word of many megabytes.
-$(B)/tests/loopback/filler: NVCC_FLAGS := -O1
-$(B)/tests/loopback/fault_places: NVCC_FLAGS := -lineinfo -gencode arch=compute_75,code=compute_75
-$(B)/tests/loopback/per_thread: NVCC_FLAGS := --default-stream per-thread
+$(LOOPBACK_OBJECTS)/filler.o: NVCC_FLAGS := -O1
+$(LOOPBACK_OBJECTS)/fault_places.o: NVCC_FLAGS := -lineinfo $(WITHOUT_CODE)
+$(LOOPBACK_OBJECTS)/per_thread.o: NVCC_FLAGS := --default-stream per-thread
 LOOPBACK_CU_SRCS := $(wildcard tests/loopback/*.cu tests/loopback/*/*.cu)
-$(foreach t,$(LOOPBACK_CU),$(eval $(B)/tests/loopback/$(t): $(filter %/$(t).cu,$(LOOPBACK_CU_SRCS))))
-$(LOOPBACK_CU:%=$(B)/tests/loopback/%): $(B)/tests/loopback/%: tests/guest/check.h tests/loopback/check.h \
-		tests/loopback/commands.h $(B)/loopback/libcudart.so.13 | cudart-header
+$(foreach t,$(LOOPBACK_CU) memory_check_unit,$(eval $(LOOPBACK_OBJECTS)/$(t).o: $(filter %/$(t).cu,$(LOOPBACK_CU_SRCS))))
+$(LOOPBACK_OBJECTS)/%.o: tests/guest/check.h tests/loopback/check.h tests/loopback/commands.h | cudart-header
 	@mkdir -p $(@D)
-	$(RUN) $(NVCC_TEST) -I. -cudart shared $(NVCC_FLAGS) -o $@ $(filter %/$*.cu,$^) $(LOOPBACK_LINK) \
+	$(RUN) $(NVCC_TEST) -I. $(NVCC_FLAGS) -c -o $@ $(filter %.cu,$^)
+$(LOOPBACK_CU:%=$(B)/tests/loopback/%): $(B)/tests/loopback/%: $(LOOPBACK_OBJECTS)/%.o $(B)/loopback/libcudart.so.13
+	@mkdir -p $(@D)
+	$(RUN) $(NVCC) -cudart shared $(or $(NVCC_LINK),-nodlink) -o $@ $(filter %.o,$^) $(LOOPBACK_LINK) \
 		-Xlinker '-rpath=$$ORIGIN/../../loopback'
 
 $(B)/tests/loopback/plugin: $(B)/tests/loopback/plugin.so
