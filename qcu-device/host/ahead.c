@@ -3,8 +3,8 @@
  * Device memory that goes ahead (memory/ahead.h) while QEMU copies the memory of the running VM.
  * QEMU gives a socket for it. At the source, one mirror after another is asked for its next piece;
  * what has been written to QEMU is noted for the session, and left out when the session is saved.
- * When all has gone, mirrors look what has been written since, and that goes once more.
- * The list of it is good for this one migration: QEMU closes its end when that is over.
+ * The list of it is good for this one migration: QEMU closes its end when that is over. When all
+ * has gone, mirrors look what has been written since, and that goes once more.
  *
  * Nothing here waits: for a mirror's answer and for room in the socket there are callbacks.
  */
@@ -152,6 +152,12 @@ static void write_frame(struct device *d, unsigned int queue)
 		go_on_ahead(d);
 }
 
+/* How many bytes go once more. With more than half of what has gone before it might never end. */
+static uint64_t most_of_look(const struct ahead_out *a)
+{
+	return a->before[a->session] / 2;
+}
+
 static void next_session(struct ahead_out *a)
 {
 	a->before[a->session++] = a->gone;
@@ -187,16 +193,13 @@ static void begin_frame(struct device *d, const struct mirror_answer *answer)
 	device_watch_writable(d, a->fd, write_frame);
 }
 
-/*
- * So many bytes have been written since. If they are more than half of what has gone before, this
- * does not get to an end.
- */
+/* So many bytes have been written since. */
 static void use_find(struct device *d, const struct mirror_answer *answer)
 {
 	struct ahead_out *a = &d->ahead;
 
 	a->looking = false;
-	if (answer->ok && answer->addr && answer->addr <= a->before[a->session] / 2) {
+	if (answer->ok && answer->addr && answer->addr <= most_of_look(a)) {
 		a->left = answer->addr;
 		go_on_ahead(d);
 	} else {
@@ -256,7 +259,8 @@ static bool ask_for_piece(struct device *d)
 	const bool again = a->looks && !a->begun;
 	const struct mirror_message m = {.what = again ? MIRROR_AGAIN : MIRROR_AHEAD,
 					 .session = a->session,
-					 .wait_ms = LOOK_MS};
+					 .wait_ms = LOOK_MS,
+					 .bytes = most_of_look(a)};
 	const int files[2] = {a->buffer, a->sent[a->session]};
 
 	if (s->state != SESSION_LIVE || s->held || (again && !a->before[a->session]) ||

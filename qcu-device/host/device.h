@@ -145,7 +145,8 @@ enum mirror_tells {
 	MIRROR_AHEAD,
 	/*
 	 * Stand still for a moment (wait_ms), and begin once more, with what is otherwise than the
-	 * second file says: the answer, to MIRROR_AHEAD, has its size in place of an address.
+	 * second file says, if that is no more than `bytes`. The answer, to MIRROR_AHEAD, has its
+	 * size in place of an address.
 	 */
 	MIRROR_AGAIN,
 	/*
@@ -170,7 +171,7 @@ struct mirror_message {
 	bool event_idx;
 	unsigned int num;
 	uint64_t desc, avail, used;
-	uint64_t bytes;	      /* for MIRROR_COMES, and the size of a region */
+	uint64_t bytes;	      /* for MIRROR_AGAIN and MIRROR_COMES, and the size of a region */
 	uint64_t gpa, offset; /* of a region */
 	bool first;	      /* region */
 };

@@ -468,8 +468,8 @@ static void look_again(struct vq *vq, const struct mirror_message *m, const int 
 	join_copying(vq);
 	stand_still(vq, m, true, &a);
 	a.ok = a.ok && fds[1] >= 0 &&
-	       mir_ahead_again(vq->m, fds[0], fds[1], spin_clock() + AGAIN_MS * 1000000ull,
-			       &a.addr);
+	       mir_ahead_again(vq->m, fds[0], fds[1], m->bytes,
+			       spin_clock() + AGAIN_MS * 1000000ull, &a.addr);
 	for (i = 0; i < 2; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);

@@ -130,7 +130,7 @@ bool mir_ahead_begin(struct mirror *m, int buffer)
 struct looking {
 	struct mirror *m;
 	struct be_wanted *of;
-	uint64_t until, bytes;
+	uint64_t most, until, bytes;
 };
 
 static bool list_changed_pieces(void *arg, const struct be_wanted *part,
@@ -149,7 +149,7 @@ static bool list_changed_pieces(void *arg, const struct be_wanted *part,
 		ok = add_run_of_memory(l->m->going, l->of, at - l->of->addr,
 				       at - l->of->addr + len);
 	}
-	return ok && spin_clock() < l->until;
+	return ok && l->bytes <= l->most && spin_clock() < l->until;
 }
 
 static bool list_changed(void *arg, struct be_wanted *of)
@@ -161,9 +161,10 @@ static bool list_changed(void *arg, struct be_wanted *of)
 	return sums && sums_in_parts(l->m, sums, of, list_changed_pieces, l);
 }
 
-bool mir_ahead_again(struct mirror *m, int buffer, int sent, uint64_t until, uint64_t *bytes)
+bool mir_ahead_again(struct mirror *m, int buffer, int sent, uint64_t most, uint64_t until,
+		     uint64_t *bytes)
 {
-	struct looking l = {.m = m, .until = until};
+	struct looking l = {.m = m, .most = most, .until = until};
 	bool ok;
 
 	mir_ahead_end(m);

@@ -27,9 +27,10 @@ void mir_ahead_end(struct mirror *m);
 /*
  * Begins once more, with what is otherwise than in these pieces (mir_ahead_sent()), and with memory
  * that has come since. The session does nothing, and this takes until then at most (spin_clock()).
- * *bytes: how many they are. False: nothing goes ahead.
+ * *bytes: how many they are. False: nothing goes ahead, or it would be more than `most` bytes.
  */
-bool mir_ahead_again(struct mirror *m, int buffer, int sent, uint64_t until, uint64_t *bytes);
+bool mir_ahead_again(struct mirror *m, int buffer, int sent, uint64_t most, uint64_t until,
+		     uint64_t *bytes);
 
 /*
  * The next mir_save() leaves out what has gone ahead and is still so: these pieces, each a struct

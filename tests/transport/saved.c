@@ -174,7 +174,7 @@ static void go_ahead(struct mirror *m)
 	if (buffer >= 0 && sent >= 0 && !ftruncate(buffer, AHEAD_BYTES))
 		bytes = mmap(NULL, AHEAD_BYTES, PROT_READ, MAP_SHARED, buffer, 0);
 	if (bytes != MAP_FAILED) {
-		if (again ? mir_ahead_again(m, buffer, sent, UINT64_MAX, &changed)
+		if (again ? mir_ahead_again(m, buffer, sent, UINT64_MAX, UINT64_MAX, &changed)
 			  : mir_ahead_begin(m, buffer))
 			take_pieces(m, bytes);
 		munmap(bytes, AHEAD_BYTES);

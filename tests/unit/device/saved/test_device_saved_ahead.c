@@ -326,7 +326,7 @@ static unsigned int go_again(uint64_t changed)
 	unsigned int n;
 	uint64_t found;
 
-	assert_true(mir_ahead_again(mirror, fd, sent, UINT64_MAX, &found));
+	assert_true(mir_ahead_again(mirror, fd, sent, changed, UINT64_MAX, &found));
 	assert_int_equal(found, changed);
 	n = let_pieces_go(bytes, NULL);
 	munmap(bytes, AHEAD_BYTES);
@@ -475,10 +475,11 @@ static void what_was_written_later_goes_again(void **state)
 	(void)state;
 	fill_memory();
 	go_ahead(write_a_byte);
-	/* No buffer, no list, and no time. */
-	assert_false(mir_ahead_again(mirror, -1, sent, UINT64_MAX, &found));
-	assert_false(mir_ahead_again(mirror, came.fd, -1, UINT64_MAX, &found));
-	assert_false(mir_ahead_again(mirror, came.fd, sent, 0, &found));
+	/* No buffer, no list, no time, and more than there may be. */
+	assert_false(mir_ahead_again(mirror, -1, sent, UINT64_MAX, UINT64_MAX, &found));
+	assert_false(mir_ahead_again(mirror, came.fd, -1, UINT64_MAX, UINT64_MAX, &found));
+	assert_false(mir_ahead_again(mirror, came.fd, sent, UINT64_MAX, 0, &found));
+	assert_false(mir_ahead_again(mirror, came.fd, sent, 4 * MIB - 1, UINT64_MAX, &found));
 	assert_int_equal(go_again(4 * MIB), 1);
 	assert_int_equal(go_again(0), 0);
 	/* And memory that was not there before. */
