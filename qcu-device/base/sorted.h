@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* All zero but `size`: an empty array. */
 struct sorted {
@@ -25,6 +26,21 @@ static inline int sorted_compare(const void *a, const void *b)
 	const uint64_t *x = a, *y = b;
 
 	return (*x > *y) - (*x < *y);
+}
+
+/* Of elements of this size, in order, with one address only the last stays. How many there are
+ * then. */
+static inline size_t sorted_keep_last(void *v, size_t count, size_t size)
+{
+	char *at = v, *to = v, *end = at + count * size;
+
+	for (; at < end; at += size) {
+		if (at + size < end && !sorted_compare(at, at + size))
+			continue;
+		memmove(to, at, size);
+		to += size;
+	}
+	return (size_t)(to - (char *)v) / size;
 }
 
 void sorted_free(struct sorted *s);

@@ -163,13 +163,8 @@ static int compare_listed(const void *a, const void *b)
 /* Of pieces with one address the last one in the file counts. */
 static void keep_newest(struct ahead_list *l)
 {
-	size_t i, kept = 0;
-
 	qsort(l->listed, l->count, sizeof(*l->listed), compare_listed);
-	for (i = 0; i < l->count; i++)
-		if (i + 1 == l->count || l->listed[i + 1].addr != l->listed[i].addr)
-			l->listed[kept++] = l->listed[i];
-	l->count = kept;
+	l->count = sorted_keep_last(l->listed, l->count, sizeof(*l->listed));
 }
 
 bool ahead_list(struct ahead_list *l, int fd)

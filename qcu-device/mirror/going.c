@@ -315,16 +315,14 @@ static int compare_sent(const void *a, const void *b)
 /* All are of this session, so their number says when they went. */
 static void sort_sent(struct going *g)
 {
-	size_t i, kept = 0;
+	size_t i;
 
 	for (i = 0; i < g->sent_count; i++)
 		g->sent[i].session = (uint32_t)i;
-	if (g->sent_count)
-		qsort(g->sent, g->sent_count, sizeof(*g->sent), compare_sent);
-	for (i = 0; i < g->sent_count; i++)
-		if (i + 1 == g->sent_count || g->sent[i + 1].addr != g->sent[i].addr)
-			g->sent[kept++] = g->sent[i];
-	g->sent_count = kept;
+	if (!g->sent_count)
+		return;
+	qsort(g->sent, g->sent_count, sizeof(*g->sent), compare_sent);
+	g->sent_count = sorted_keep_last(g->sent, g->sent_count, sizeof(*g->sent));
 }
 
 void mir_ahead_sent(struct mirror *m, int fd)
