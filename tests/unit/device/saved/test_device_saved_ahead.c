@@ -160,8 +160,8 @@ static void streams_that_are_damaged(void **state)
 	ahead_read(&r, &huge, sizeof(huge));
 	assert_true(r.bad);
 	ahead_end(&r);
-	/* A page for the struct, and one for the bytes: a second piece is too much, unless it takes
-	 * the place. */
+	/* A page for the struct, and one for the bytes: another piece is too much, the same is not.
+	 */
 	assert_true(ahead_begin(&r, 4, 3 * AHEAD_PAGE));
 	put_piece(&r, good, bytes, 5);
 	put_piece(&r, good, bytes, 5);
