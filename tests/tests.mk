@@ -274,7 +274,7 @@ when = $(1) $(if $(filter $(1),$(2)),test,nightly)
 listed = $(foreach t,$(3),$(1) $(call when,$(2)/$(t),$(addprefix $(2)/,$(4)))$(if $(5), $(5)/$(t));)
 
 # Programs that share a GPU's memory. Under the sanitizers the CUDA programs are those of the normal build.
-MEMORY_CASES := idle stores guaranteed turns odd real killed gone $(if $(SAN),,context) moving forged steps full gpu file file_full file_spoiled coldest
+MEMORY_CASES := idle evicted stores guaranteed turns odd real killed gone $(if $(SAN),,context) moving forged steps full gpu file file_full file_spoiled coldest
 MEMORY_DAILY := $(if $(SAN),real moving steps gpu file_spoiled,$(filter-out full,$(MEMORY_CASES)))
 MEMORY_FEWER := env $(if $(SAN),QCU_MEMORY_STEPS=24 QCU_MEMORY_KILLS=2,QCU_MEMORY_STEPS=60 QCU_MEMORY_KILLS=3)
 MEMORY_RUN := env QCU_PROGRAMS=$(MADE_IN) python3 tests/loopback/share/memory.py $(B)

@@ -473,7 +473,7 @@ static uint64_t sum_memory(unsigned int vm, bool away)
 static void tell_shares(int sock)
 {
 	static const char *const words[] = {"free", "idle", "go", "hold"};
-	static char text[TURNS_VMS * LINE];
+	static char text[(TURNS_VMS + 1) * LINE];
 	size_t n = 0;
 	unsigned int i;
 
@@ -498,6 +498,9 @@ static void tell_shares(int sock)
 				      (unsigned long long)sum_memory(i, true) >> 20,
 				      (unsigned long long)broker.room.vm[i].resident >> 20);
 	}
+	if (broker.room.evict_ns)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "evicted %llu MiB\n",
+				      (unsigned long long)broker.room.evicted >> 20);
 	(void)!send(sock, text, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -570,7 +573,8 @@ static void handle_event(const struct epoll_event *e)
 		hear_bell(i);
 }
 
-bool broker_serve(int listener, uid_t owner, unsigned int idle_seconds, uint64_t memory)
+bool broker_serve(int listener, uid_t owner, unsigned int idle_seconds, uint64_t memory,
+		  unsigned int evict_ms)
 {
 	struct epoll_event e[EVENTS];
 	unsigned int i;
@@ -578,6 +582,7 @@ bool broker_serve(int listener, uid_t owner, unsigned int idle_seconds, uint64_t
 
 	turns_init(&broker.turns);
 	room_init(&broker.room, memory);
+	broker.room.evict_ns = evict_ms * 1000000ull;
 	for (i = 0; i < TURNS_VMS + PENDING; i++)
 		broker.c[i].sock = broker.c[i].bell = -1;
 	broker.listener = listener;

@@ -208,6 +208,8 @@ static void end_order(struct room *r, struct room_program *p)
 	p->ordered = p->silent = false;
 	p->passed_ns = left < p->bytes ? r->now_ns + ROOM_BUSY : 0;
 	p->gave_ns = r->now_ns;
+	if (asker == p)
+		r->evicted += left;
 	if (left) {
 		asker->came = true;
 		rate = (uint64_t)((double)left / (double)(ns ? ns : 1) * (double)NS_PER_S);
@@ -433,6 +435,19 @@ static uint64_t count_storable(const struct room *r, unsigned int vm, const stru
 	return n;
 }
 
+/* Orders a program to let so much leave, for the request of another one. */
+static void give_order(const struct room *r, struct room_program *p, unsigned int vm,
+		       unsigned int program, uint64_t bytes)
+{
+	p->ordered = true;
+	p->bytes = bytes;
+	p->ordered_ns = r->now_ns;
+	p->for_vm = vm;
+	p->for_program = program;
+	p->number++;
+	p->store = bounded(p->store + bytes + count_part(r));
+}
+
 /* Orders the best program to let memory leave for this request. Returns how much was ordered. */
 static uint64_t order_best(struct room *r, unsigned int vm, unsigned int program, uint64_t lack,
 			   struct room_search *s)
@@ -472,13 +487,7 @@ static uint64_t order_best(struct room *r, unsigned int vm, unsigned int program
 	}
 	if (!best)
 		return 0;
-	best->ordered = true;
-	best->bytes = best_n < lack ? best_n : lack;
-	best->ordered_ns = r->now_ns;
-	best->for_vm = vm;
-	best->for_program = program;
-	best->number++;
-	best->store = bounded(best->store + best->bytes + count_part(r));
+	give_order(r, best, vm, program, smaller(best_n, lack));
 	return best->bytes;
 }
 
@@ -555,13 +564,34 @@ static void answer_impatient(struct room *r)
 		}
 }
 
+/* In turn all that can leave and half of it, so that memory comes back beside memory that stayed.
+ */
+static void evict_without_need(struct room *r)
+{
+	struct room_search s = {false};
+	unsigned int i, k;
+	uint64_t n;
+
+	if (!r->evict_ns || r->now_ns - r->evicted_ns < r->evict_ns)
+		return;
+	r->evicted_ns = r->now_ns;
+	for (i = 0; i < r->top; i++)
+		for (k = 0; k < ROOM_PROGRAMS; k++) {
+			struct room_program *p = &r->vm[i].program[k];
+
+			n = p->asks ? 0 : count_giveable(r, i, k, i);
+			n = smaller(n, count_storable(r, i, p, count_store_left(r), &s));
+			if (n)
+				give_order(r, p, i, k, p->number % 2 ? n : n - n / 2);
+		}
+}
+
 void room_look(struct room *r, uint64_t now_ns)
 {
 	unsigned int i, k;
 	uint64_t last = 0;
 
 	r->now_ns = r->looked_ns = now_ns;
-	r->waits = false;
 	r->promised = r->older = 0;
 	if (fits(r, 0))
 		r->over_ns = 0;
@@ -596,6 +626,8 @@ void room_look(struct room *r, uint64_t now_ns)
 		last = oldest + 1;
 	}
 	answer_impatient(r);
+	evict_without_need(r);
+	r->waits = r->evict_ns;
 	for (i = 0; i < r->top; i++)
 		for (k = 0; k < ROOM_PROGRAMS; k++)
 			r->waits |= r->vm[i].program[k].asks || r->vm[i].program[k].ordered;

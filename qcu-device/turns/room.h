@@ -100,6 +100,8 @@ struct room {
 	uint64_t promised; /* new memory for which others leave now */
 	uint64_t older;	   /* bytes that older requests wait for */
 	uint64_t over_ns;  /* since when more is away than can come back; 0: it is not */
+	uint64_t evict_ns; /* for tests: memory of all leaves so often without need; 0: never */
+	uint64_t evicted_ns, evicted; /* when last; bytes */
 	struct room_vm vm[TURNS_VMS];
 	unsigned int top;
 };

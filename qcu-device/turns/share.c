@@ -30,6 +30,7 @@
 
 static const char usage[] =
 	"usage: qcu-share --gpu NAME [--folder DIR] [--idle SECONDS] [--memory MIB]\n"
+	"                 [--evict MS]\n"
 	"       qcu-share --gpu NAME [--folder DIR] --status\n"
 	"\n"
 	"Tells the VMs of one GPU whose turn it is. qcu-device starts it when it is needed.\n"
@@ -38,8 +39,17 @@ static const char usage[] =
 	"  --folder DIR    where its socket lies (/run/qcuda/share)\n"
 	"  --idle SECONDS  end after so long without a VM, 1 to 86400 (never)\n"
 	"  --memory MIB    memory that all VMs of the software GPU have together (no bound)\n"
+	"  --evict MS      for tests: memory that can leave the GPU does, so often (only when "
+	"needed)\n"
 	"  --status        print what each VM has had, and end\n"
 	"  --version, --help\n";
+
+/* Of the options. 0: not given. */
+struct settings {
+	unsigned long idle;   /* seconds */
+	unsigned long memory; /* MiB */
+	unsigned long evict;  /* milliseconds */
+};
 
 static int complain_and_fail(const char *what)
 {
@@ -82,7 +92,7 @@ static bool give_up_root(void)
 			     !setresuid(NOBODY, NOBODY, NOBODY));
 }
 
-static int serve(const char *folder, const char *gpu, unsigned int idle, uint64_t memory)
+static int serve(const char *folder, const char *gpu, const struct settings *set)
 {
 	struct rlimit files = {FILES_MAX, FILES_MAX};
 	uid_t owner = geteuid();
@@ -105,8 +115,10 @@ static int serve(const char *folder, const char *gpu, unsigned int idle, uint64_
 		return complain_and_fail(gpu);
 	if (!give_up_root())
 		return complain_and_fail("root's rights cannot be given up");
-	return broker_serve(listener, owner, idle, memory) ? EXIT_SUCCESS
-							   : complain_and_fail("epoll");
+	return broker_serve(listener, owner, (unsigned int)set->idle, (uint64_t)set->memory << 20,
+			    (unsigned int)set->evict)
+		       ? EXIT_SUCCESS
+		       : complain_and_fail("epoll");
 }
 
 static int ask(const char *folder, const char *gpu)
@@ -139,18 +151,33 @@ static bool is_good_name(const char *name)
 		       n;
 }
 
+static bool take_number(const char *option, const char *text, unsigned long most, unsigned long *n)
+{
+	char *end;
+
+	*n = strtoul(text, &end, 10);
+	if (!*end && end != text && *text != '-' && *n && *n <= most)
+		return true;
+	fprintf(stderr, "qcu-share: %s %s: a number from 1 to %lu is wanted\n", option, text, most);
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"gpu", required_argument, NULL, 'g'},	{"folder", required_argument, NULL, 'f'},
-		{"idle", required_argument, NULL, 'i'}, {"memory", required_argument, NULL, 'm'},
-		{"status", no_argument, NULL, 's'},	{"version", no_argument, NULL, 'V'},
-		{"help", no_argument, NULL, 'h'},	{NULL, 0, NULL, 0},
+		{"gpu", required_argument, NULL, 'g'},
+		{"folder", required_argument, NULL, 'f'},
+		{"idle", required_argument, NULL, 'i'},
+		{"memory", required_argument, NULL, 'm'},
+		{"evict", required_argument, NULL, 'e'},
+		{"status", no_argument, NULL, 's'},
+		{"version", no_argument, NULL, 'V'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
 	};
 	const char *gpu = NULL, *folder = "/run/qcuda/share";
-	unsigned long idle = 0, memory = 0;
+	struct settings set = {0};
 	bool status = false;
-	char *end;
 	int o;
 
 	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -162,24 +189,16 @@ int main(int argc, char **argv)
 			folder = optarg;
 			break;
 		case 'i':
-			idle = strtoul(optarg, &end, 10);
-			if (*end || end == optarg || *optarg == '-' || !idle || idle > 86400) {
-				fprintf(stderr,
-					"qcu-share: --idle %s: a number from 1 to 86400 is "
-					"wanted\n",
-					optarg);
+			if (!take_number("--idle", optarg, 86400, &set.idle))
 				return EXIT_USAGE;
-			}
 			break;
 		case 'm':
-			memory = strtoul(optarg, &end, 10);
-			if (*end || end == optarg || *optarg == '-' || !memory ||
-			    memory > MEMORY_MAX) {
-				fprintf(stderr,
-					"qcu-share: --memory %s: a number of MiB is wanted\n",
-					optarg);
+			if (!take_number("--memory", optarg, MEMORY_MAX, &set.memory))
 				return EXIT_USAGE;
-			}
+			break;
+		case 'e':
+			if (!take_number("--evict", optarg, 86400000, &set.evict))
+				return EXIT_USAGE;
 			break;
 		case 's':
 			status = true;
@@ -203,6 +222,5 @@ int main(int argc, char **argv)
 		fputs("Try qcu-share --help.\n", stderr);
 		return EXIT_USAGE;
 	}
-	return status ? ask(folder, gpu)
-		      : serve(folder, gpu, (unsigned int)idle, (uint64_t)memory << 20);
+	return status ? ask(folder, gpu) : serve(folder, gpu, &set);
 }

@@ -96,7 +96,7 @@ static int open_files(void)
 static void *serve(void *unused)
 {
 	(void)unused;
-	need(broker_serve(listener, getuid(), 0, MEMORY));
+	need(broker_serve(listener, getuid(), 0, MEMORY, 0));
 	return NULL;
 }
 

@@ -20,7 +20,7 @@
 #
 # OUT (default: the current folder) gets memory.out and the outputs of programs. NATIVE names the folder of NVIDIA's
 # libcudart.so.13. TURNS: how many turns each program has, of which the last but three count (1 s: 8; 10 s: 4); MS: only turns of so
-# many milliseconds, PART: only of so many tenths.
+# many milliseconds, PART: only of so many tenths. DEVICE: more options of qcu-device in turns_vm.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../..
@@ -87,7 +87,8 @@ loopback_program() {
 
 vm_program() {
 	local d a=()
-	for d in --share "$folder" --swap "$((4 * mib))M" --vram "${mib}M"; do
+	# shellcheck disable=SC2086
+	for d in --share "$folder" --swap "$((4 * mib))M" --vram "${mib}M" ${DEVICE:-}; do
 		a+=(--device-arg "$d")
 	done
 	mkdir "$share.$1"

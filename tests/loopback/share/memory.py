@@ -236,6 +236,20 @@ def killed():
     until('nothing is held', lambda: not total('held_mib'))
 
 
+def evicted():
+    """Memory leaves though nobody needs the room. Requests for more than there is are served beside it."""
+    vms.broker('--memory', str(GPU), '--evict', '50')
+    a, b = (Program(40, pause=5000) for _ in range(2))
+
+    def left():
+        return int([line[1] for line in status() if line[0] == 'evicted'][0])
+
+    until('memory has left often', lambda: left() > 2 * GPU)
+    a.goes_on()
+    b.goes_on()
+    expect('allocations failed', not a.end() + b.end())
+
+
 def gone():
     """A broker that is killed, and none comes in its place: the program waits for one once, and not at each allocation, of
     which there are about a thousand. When one comes, allocations succeed again."""
@@ -516,4 +530,4 @@ def gpu():
     expect('allocations failed', not a.end() + b.end())
 
 
-run(turns, idle, odd, full, stores, guaranteed, real, killed, gone, context, moving, forged, steps, gpu, file, file_full, file_spoiled, coldest)
+run(turns, idle, evicted, odd, full, stores, guaranteed, real, killed, gone, context, moving, forged, steps, gpu, file, file_full, file_spoiled, coldest)

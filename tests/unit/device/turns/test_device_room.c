@@ -114,6 +114,30 @@ static void work(unsigned int vm)
 	claim[vm].worked_ns = now;
 }
 
+/* For tests memory leaves without need, in turn all and half of it, but not that of who asks. */
+static void test_evict(void **state)
+{
+	(void)state;
+	begin(100 * MIB, 2, 30 * MIB);
+	assert_false(r.waits || program(0)->ordered);
+	r.evict_ns = 10 * MS;
+	claim[0].fixed = 10 * MIB;
+	wait_ms(10);
+	assert_true(r.waits && program(0)->bytes == 10 * MIB && program(1)->bytes == 15 * MIB);
+	leave(0);
+	ask(1, 10 * MIB);
+	wait_ms(5);
+	assert_true(answered(1) && !program(0)->ordered && r.evicted == 10 * MIB);
+	take(1);
+	leave(1);
+	wait_ms(4);
+	assert_false(program(0)->ordered || program(1)->ordered);
+	ask(1, 80 * MIB);
+	wait_ms(1);
+	assert_true(program(0)->ordered && program(0)->bytes == 10 * MIB && !program(1)->ordered);
+	assert_true(r.evicted == 25 * MIB && r.waits);
+}
+
 /* A VM's store for another GPU: it has what is free and nobody waits for, and never gives. */
 static void test_lent(void **state)
 {
@@ -763,6 +787,7 @@ int main(void)
 		cmocka_unit_test(test_late),
 		cmocka_unit_test(test_busy),
 		cmocka_unit_test(test_no_effect),
+		cmocka_unit_test(test_evict),
 		cmocka_unit_test(test_lent),
 		cmocka_unit_test(test_lent_counts),
 		cmocka_unit_test(test_stores),
