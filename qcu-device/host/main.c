@@ -609,6 +609,7 @@ static void choose_backend(struct device_options *opt, enum gpu gpu, bool open_g
 						: "no GPU was found");
 		exit(DEVICE_EXIT_USAGE);
 	}
+	gpus_name_numbers(&opt->jail.gpus);
 	why = gpus_check(&opt->jail.gpus);
 	if (why)
 		die_usage("--gpu %s: %s", getenv("CUDA_VISIBLE_DEVICES"), why);

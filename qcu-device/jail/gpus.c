@@ -136,6 +136,24 @@ void gpus_name(const struct jail_gpus *g, unsigned int i, char *name, size_t siz
 		 u[14], u[15]);
 }
 
+void gpus_name_numbers(const struct jail_gpus *g)
+{
+	char text[JAIL_GPUS * GPU_NAME_BYTES + 1];
+	const char *own = getenv("CUDA_VISIBLE_DEVICES");
+	unsigned int i;
+
+	if (!own || !isdigit((unsigned char)*own) || !g->known)
+		return;
+	for (i = 0; i < g->devices; i++) {
+		/* CUDA may say the UUID of the whole GPU. */
+		if (g->split[i])
+			return;
+		gpus_name(g, i, text + i * GPU_NAME_BYTES, GPU_NAME_BYTES);
+		text[(i + 1) * GPU_NAME_BYTES - 1] = i + 1 < g->devices ? ',' : '\0';
+	}
+	setenv("CUDA_VISIBLE_DEVICES", text, 1);
+}
+
 unsigned int gpus_for_keeper(const struct jail_gpus *g, unsigned int soft, uint64_t store,
 			     struct keeper_gpu *gpu)
 {

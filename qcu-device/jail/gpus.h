@@ -34,6 +34,12 @@ const char *gpus_add_soft_store(struct jail_gpus *g, unsigned int soft, const ch
 unsigned int gpus_for_keeper(const struct jail_gpus *g, unsigned int soft, uint64_t store,
 			     struct keeper_gpu *gpu);
 
+/*
+ * When GPUs have been found: if the operator has chosen them by numbers (CUDA_VISIBLE_DEVICES), the
+ * names take their place. A mirror can open only these GPUs, so there they have other numbers.
+ */
+void gpus_name_numbers(const struct jail_gpus *g);
+
 /* Whether the GPUs that were found are those that were named. Returns NULL, or what is wrong. */
 const char *gpus_check(const struct jail_gpus *g);
 

@@ -493,6 +493,32 @@ static void names(void **state)
 	unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
+/* Numbers of GPUs mean others where fewer GPUs can be opened. */
+static void numbers(void **state)
+{
+	struct jail_gpus g = {.known = true, .devices = 1};
+
+	(void)state;
+	assert_null(gpus_choose(&g, "GPU-" UUID ",GPU-" OTHER));
+	memcpy(g.uuid, g.chosen, sizeof(g.uuid));
+	gpus_name_numbers(&g);
+	assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"), "GPU-" UUID ",GPU-" OTHER);
+	setenv("CUDA_VISIBLE_DEVICES", "1", 1);
+	gpus_name_numbers(&g);
+	assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"), "GPU-" UUID);
+	setenv("CUDA_VISIBLE_DEVICES", "3,0", 1);
+	g.devices = 2;
+	gpus_name_numbers(&g);
+	assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"), "GPU-" UUID ",GPU-" OTHER);
+	setenv("CUDA_VISIBLE_DEVICES", "0", 1);
+	g.split[1] = true;
+	gpus_name_numbers(&g);
+	assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"), "0");
+	unsetenv("CUDA_VISIBLE_DEVICES");
+	gpus_name_numbers(&g);
+	assert_null(getenv("CUDA_VISIBLE_DEVICES"));
+}
+
 /* The files of a part of a GPU, in the list that the driver makes. */
 static void parts(void **state)
 {
@@ -733,6 +759,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(minors),
 		cmocka_unit_test(bad_names),
 		cmocka_unit_test(names),
+		cmocka_unit_test(numbers),
 		cmocka_unit_test(parts),
 		/* The last one: it changes this process's /dev. */
 		cmocka_unit_test(files_of_gpus),
