@@ -4,7 +4,8 @@
  * QEMU gives a socket for it. At the source, one mirror after another is asked for its next piece;
  * what has been written to QEMU is noted for the session, and left out when the session is saved.
  * The list of it is good for this one migration: QEMU closes its end when that is over. When all
- * has gone, mirrors look what has been written since, and that goes once more.
+ * has gone, mirrors look what has been written since, and that goes once more. When the VM stands,
+ * QEMU gives another socket, and they look for the last time.
  *
  * Nothing here waits: for a mirror's answer and for room in the socket there are callbacks.
  */
@@ -31,6 +32,7 @@
 #define LOOK_MS 200
 
 static void go_on_ahead(struct device *d);
+static bool ask_for_piece(struct device *d);
 static void use_answer(struct device *d, const struct mirror_answer *answer);
 
 /* ---- the source ---- */
@@ -107,17 +109,19 @@ static void finish_ahead(struct device *d)
 static void note_sent(struct ahead_out *a)
 {
 	struct ahead_piece piece;
-	int *sent = &a->sent[a->session];
-	off_t *at = &a->sent_bytes[a->session];
+	off_t *at;
+	int *sent;
 
 	memcpy(&piece, a->frame, sizeof(piece));
+	sent = &a->sent[piece.session];
+	at = &a->sent_bytes[piece.session];
 	if (!*sent)
 		*sent = memfd_create("qcu-sent", MFD_CLOEXEC);
 	/* The mirror gets this file, too. */
 	if (*sent > 0 && pwrite(*sent, &piece, sizeof(piece), *at) == sizeof(piece)) {
 		*at += (off_t)sizeof(piece);
 		a->went += piece.len;
-		a->gone += piece.len;
+		a->gone[piece.session] += piece.len;
 	} else {
 		complain("it cannot be noted what has gone ahead");
 	}
@@ -148,20 +152,35 @@ static void write_frame(struct device *d, unsigned int queue)
 	a->heard.what = 0;
 	if (answer.what && !a->ends)
 		use_answer(d, &answer);
-	else
+	else if (!a->asked)
 		go_on_ahead(d);
 }
 
-/* How many bytes go once more. With more than half of what has gone before it might never end. */
+/* Is it the look when the VM stands? */
+static bool is_late(const struct ahead_out *a)
+{
+	return a->looks > LOOKS;
+}
+
+/*
+ * How many bytes go once more. With more than half of what has gone before it might never end; the
+ * last time it would go with the state.
+ */
 static uint64_t most_of_look(const struct ahead_out *a)
 {
-	return a->before[a->session] / 2;
+	return is_late(a) ? STATE_ARCHIVE_MAX : a->before[a->session] / 2;
+}
+
+/* Has something gone that may have been written since? */
+static bool is_to_look(const struct ahead_out *a)
+{
+	return is_late(a) ? a->sent[a->session] > 0 : a->before[a->session];
 }
 
 static void next_session(struct ahead_out *a)
 {
-	a->before[a->session++] = a->gone;
-	a->gone = a->left = 0;
+	a->session++;
+	a->left = 0;
 	a->begun = a->looking = false;
 }
 
@@ -173,7 +192,10 @@ static void leave_session(struct device *d)
 	go_on_ahead(d);
 }
 
-/* What is in the buffer goes to QEMU. The mirror may write there at any time, so it is copied. */
+/*
+ * What is in the buffer goes to QEMU. The mirror may write there at any time, so it is copied.
+ * While QEMU reads, the mirror copies the next piece.
+ */
 static void begin_frame(struct device *d, const struct mirror_answer *answer)
 {
 	struct ahead_out *a = &d->ahead;
@@ -191,6 +213,7 @@ static void begin_frame(struct device *d, const struct mirror_answer *answer)
 	a->bytes = sizeof(piece) + piece.len;
 	a->done = 0;
 	device_watch_writable(d, a->fd, write_frame);
+	(void)ask_for_piece(d);
 }
 
 /* So many bytes have been written since. */
@@ -227,6 +250,7 @@ static void use_answer(struct device *d, const struct mirror_answer *answer)
 static void take_answer(struct device *d, unsigned int queue)
 {
 	struct mirror_process *p = &d->session[queue].mirror;
+	struct ahead_out *a = &d->ahead;
 	struct mirror_answer answer;
 	ssize_t n = recv(p->ctl_fd, &answer, sizeof(answer), MSG_DONTWAIT);
 
@@ -236,7 +260,11 @@ static void take_answer(struct device *d, unsigned int queue)
 		answer.ok = false;
 	p->owes = false;
 	forget_question(d);
-	use_answer(d, &answer);
+	answer.what = MIRROR_AHEAD;
+	if (a->bytes)
+		a->heard = answer;
+	else
+		use_answer(d, &answer);
 }
 
 /*
@@ -263,7 +291,7 @@ static bool ask_for_piece(struct device *d)
 					 .bytes = most_of_look(a)};
 	const int files[2] = {a->buffer, a->sent[a->session]};
 
-	if (s->state != SESSION_LIVE || s->held || (again && !a->before[a->session]) ||
+	if (s->state != SESSION_LIVE || (s->held && !is_late(a)) || (again && !is_to_look(a)) ||
 	    !has_answered(&s->mirror))
 		return false;
 	atomic_store(&d->states[a->session].told, true);
@@ -277,25 +305,34 @@ static bool ask_for_piece(struct device *d)
 	return true;
 }
 
+static void begin_sessions(struct ahead_out *a)
+{
+	memcpy(a->before, a->gone, sizeof(a->before));
+	memset(a->gone, 0, sizeof(a->gone));
+	a->session = 1;
+}
+
 /* If something has gone since the last one. */
 static bool begin_look(struct ahead_out *a)
 {
 	unsigned int q = 1;
 
-	while (q <= QCU_MAX_SESSIONS && !a->before[q])
+	while (q <= QCU_MAX_SESSIONS && !a->gone[q])
 		q++;
-	if (a->ends || a->looks == LOOKS || q > QCU_MAX_SESSIONS)
+	if (a->ends || a->looks >= LOOKS || q > QCU_MAX_SESSIONS)
 		return false;
 	a->looks++;
-	a->session = 1;
+	begin_sessions(a);
 	return true;
 }
 
-/* The next piece, of this session or the next one that has some. */
+/* The next piece, of this session or the next one that has some, when there is none on its way. */
 static void go_on_ahead(struct device *d)
 {
 	struct ahead_out *a = &d->ahead;
 
+	if (a->bytes)
+		return;
 	do {
 		while (!a->ends && a->session <= d->opt->sessions) {
 			if (ask_for_piece(d))
@@ -318,6 +355,25 @@ bool ahead_start(struct device *d, int fd)
 		end_ahead(d);
 		return false;
 	}
+	go_on_ahead(d);
+	return true;
+}
+
+/* Also what one of the looks before has left out. */
+bool ahead_last(struct device *d, int fd)
+{
+	struct ahead_out *a = &d->ahead;
+
+	if (a->fd < 0 || a->session <= QCU_MAX_SESSIONS) {
+		close(fd);
+		return false;
+	}
+	device_unwatch(d, a->fd);
+	close(a->fd);
+	a->fd = fd;
+	a->ends = false;
+	a->looks = LOOKS + 1;
+	begin_sessions(a);
 	go_on_ahead(d);
 	return true;
 }
@@ -364,7 +420,7 @@ void ahead_stop(struct device *d)
 	a->ends = true;
 	if (a->asked) {
 		forget_question(d);
-		finish_ahead(d);
+		go_on_ahead(d);
 	}
 }
 

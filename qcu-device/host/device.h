@@ -144,9 +144,9 @@ enum mirror_tells {
 	 */
 	MIRROR_AHEAD,
 	/*
-	 * Stand still for a moment (wait_ms), and begin once more, with what is otherwise than the
-	 * second file says, if that is no more than `bytes`. The answer, to MIRROR_AHEAD, has its
-	 * size in place of an address.
+	 * Unless it is held, stand still for a moment (wait_ms). Begin once more, with what is
+	 * otherwise than the second file says, if that is no more than `bytes`. The answer, to
+	 * MIRROR_AHEAD, has its size in place of an address.
 	 */
 	MIRROR_AGAIN,
 	/*

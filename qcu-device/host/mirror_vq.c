@@ -37,6 +37,8 @@
 #define SLICE_MS 2
 /* How long it may stand still to look what else goes ahead. */
 #define AGAIN_MS 500
+/* The same of a session that is held. The main process waits for a bit longer. */
+#define AGAIN_HELD_MS 1500
 
 #define REPLY_BUFFERS 4 /* a reply of 64 bytes may be split, but not into more buffers */
 
@@ -458,18 +460,22 @@ static void hold_session(struct vq *vq, const struct mirror_message *m, bool tak
 	answer_main(vq, &a);
 }
 
-/* The program waits meanwhile. */
-static void look_again(struct vq *vq, const struct mirror_message *m, const int fds[2])
+/* The program waits meanwhile. held: it does so already. */
+static void look_again(struct vq *vq, const struct mirror_message *m, const int fds[2], bool held)
 {
-	struct mirror_answer a = {.what = MIRROR_AHEAD};
+	struct mirror_answer a = {.what = MIRROR_AHEAD, .ok = true};
+	const unsigned int ms = held ? AGAIN_HELD_MS : AGAIN_MS;
 	unsigned int i;
 
 	atomic_store(&vq->args->states[vq->session].told, false);
 	join_copying(vq);
-	stand_still(vq, m, true, &a);
+	if (!held)
+		stand_still(vq, m, true, &a);
 	a.ok = a.ok && fds[1] >= 0 &&
-	       mir_ahead_again(vq->m, fds[0], fds[1], m->bytes,
-			       spin_clock() + AGAIN_MS * 1000000ull, &a.addr);
+	       mir_ahead_again(vq->m, fds[0], fds[1], m->bytes, spin_clock() + ms * 1000000ull,
+			       &a.addr);
+	if (!held)
+		mir_ahead_forget(vq->m);
 	for (i = 0; i < 2; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
@@ -487,6 +493,7 @@ static void be_held(struct vq *vq)
 			continue;
 		switch (m.what) {
 		case MIRROR_BEGIN:
+			mir_ahead_forget(vq->m);
 			take_queue(vq, &m, fds);
 			vq->rests_until = m.wait_ms ? spin_clock() + m.wait_ms * 1000000ull : 0;
 			return;
@@ -498,6 +505,12 @@ static void be_held(struct vq *vq)
 			break;
 		case MIRROR_SAVE:
 			save_into(vq, &m, fds[0], fds[1]);
+			break;
+		case MIRROR_AHEAD:
+			begin_copying(vq, fds[0]);
+			break;
+		case MIRROR_AGAIN:
+			look_again(vq, &m, fds, true);
 			break;
 		default:
 			_exit(MIRROR_EXIT_SETUP);
@@ -520,7 +533,7 @@ static void obey(struct vq *vq)
 		begin_copying(vq, fds[0]);
 		return;
 	case MIRROR_AGAIN:
-		look_again(vq, &m, fds);
+		look_again(vq, &m, fds, false);
 		return;
 	case MIRROR_HOLD:
 		hold_session(vq, &m, true);

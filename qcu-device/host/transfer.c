@@ -324,11 +324,13 @@ static bool begin_loading(struct device *d, int fd)
 	return true;
 }
 
-/* Of a VM that stands nothing goes ahead: all of it goes with the state. */
+/* Of a VM that stands already nothing goes ahead: all of it goes with the state. */
 static bool begin_ahead(struct device *d, unsigned int direction, int fd)
 {
 	if (direction == DIRECTION_LOAD)
 		return ahead_expect(d, fd, most_bytes());
+	if (d->stands && !*d->against)
+		return ahead_last(d, fd);
 	if (!d->stands && !d->loaded)
 		return ahead_start(d, fd);
 	close(fd);

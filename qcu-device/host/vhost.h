@@ -62,14 +62,14 @@ struct ahead_out {
 	unsigned int looks;	    /* how often it was looked what has been written since */
 	bool looking;		    /* its mirror does that now, and has no piece yet */
 	uint64_t left;		    /* bytes that its mirror has found, and that have not gone */
-	uint64_t gone;		    /* bytes of it in this look, or before the first one */
 	bool asked;		    /* and has been asked for a piece, */
 	uint64_t asked_ns;	    /* at this moment */
 	struct mirror_answer heard; /* its answer, for the poll loop; what 0: none */
 	bool ends;		    /* no more pieces */
 	int sent[QCU_MAX_SESSIONS + 1]; /* files with what QEMU has; 0: nothing */
 	off_t sent_bytes[QCU_MAX_SESSIONS + 1];
-	uint64_t before[QCU_MAX_SESSIONS + 1]; /* `gone` of the look before */
+	/* Bytes of each session in this look, or before the first one; and in the look before. */
+	uint64_t gone[QCU_MAX_SESSIONS + 1], before[QCU_MAX_SESSIONS + 1];
 };
 
 struct device {
@@ -246,6 +246,11 @@ struct state_check device_check(const struct device *d);
  */
 bool ahead_start(struct device *d, int fd);
 void ahead_stop(struct device *d); /* the device stops */
+/*
+ * The device has stopped, and what went ahead has gone: what has been written since goes through
+ * this socket. False: nothing does.
+ */
+bool ahead_last(struct device *d, int fd);
 /* An answer that came while another one was waited for. False: the mirror owes none. */
 bool ahead_heard(struct device *d, unsigned int queue, const struct mirror_answer *a);
 int ahead_wait_ms(const struct device *d);

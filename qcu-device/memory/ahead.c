@@ -14,24 +14,28 @@
 
 #include "qcu-device/base/sorted.h"
 
+static uint64_t stir(uint64_t x)
+{
+	x = (x ^ x >> AHEAD_SHIFT) * AHEAD_STIR;
+	x = (x ^ x >> AHEAD_SHIFT) * AHEAD_STIR;
+	return x ^ x >> AHEAD_SHIFT;
+}
+
 uint64_t ahead_sum(const void *bytes, size_t len)
 {
+	const size_t whole = len / sizeof(uint64_t), rest = len % sizeof(uint64_t);
 	const uint8_t *at = bytes;
-	uint64_t sum = 0, steps = 0, x;
+	uint64_t sum = 0, word = 0, i;
 
-	for (; len; at += sizeof(x)) {
-		const size_t n = len < sizeof(x) ? len : sizeof(x);
-
-		x = 0;
-		memcpy(&x, at, n);
-		steps += AHEAD_STEP;
-		x += steps;
-		x = (x ^ x >> AHEAD_SHIFT) * AHEAD_STIR;
-		x = (x ^ x >> AHEAD_SHIFT) * AHEAD_STIR;
-		sum += x ^ x >> AHEAD_SHIFT;
-		len -= n;
+	for (i = 1; i <= whole; i++, at += sizeof(word)) {
+		memcpy(&word, at, sizeof(word));
+		sum += stir(word + i * AHEAD_STEP);
 	}
-	return sum;
+	if (!rest)
+		return sum;
+	word = 0;
+	memcpy(&word, at, rest);
+	return sum + stir(word + i * AHEAD_STEP);
 }
 
 /* ---- the file ---- */

@@ -174,7 +174,6 @@ bool mir_ahead_again(struct mirror *m, int buffer, int sent, uint64_t most, uint
 	ok = m->going && !(atomic_load(&m->swap_state) & SWAP_AWAY) &&
 	     begin_with(m, buffer, list_changed, &l);
 	mir_swap_stay(m, false);
-	going_forget(m);
 	*bytes = l.bytes;
 	return ok;
 }
@@ -331,10 +330,13 @@ void mir_ahead_sent(struct mirror *m, int fd)
 	struct stat st;
 	size_t bytes, i;
 
-	if (!g || fstat(fd, &st))
+	if (!g)
 		return;
 	free(g->sent);
+	g->sent = NULL;
 	g->sent_count = 0;
+	if (fstat(fd, &st))
+		return;
 	bytes = (size_t)st.st_size;
 	g->sent = malloc(bytes + 1);
 	if (g->sent && pread(fd, g->sent, bytes, 0) == (ssize_t)bytes)
@@ -469,7 +471,7 @@ void mir_ahead_drop(struct mirror *m)
 
 /* ---- the end ---- */
 
-void going_forget(struct mirror *m)
+void mir_ahead_forget(struct mirror *m)
 {
 	if (!m->going)
 		return;
@@ -486,7 +488,7 @@ void going_free(struct mirror *m)
 	if (!m->going)
 		return;
 	mir_ahead_end(m);
-	going_forget(m);
+	mir_ahead_forget(m);
 	mir_ahead_drop(m);
 	free(m->going);
 	m->going = NULL;

@@ -33,6 +33,12 @@ bool mir_ahead_again(struct mirror *m, int buffer, int sent, uint64_t most, uint
 		     uint64_t *bytes);
 
 /*
+ * What mir_ahead_again() has loaded ends. mir_save() can use it, and does this, too; else it is
+ * done before the session's next command, which may reset the device.
+ */
+void mir_ahead_forget(struct mirror *m);
+
+/*
  * The next mir_save() leaves out what has gone ahead and is still so: these pieces, each a struct
  * ahead_piece in a file. Of those with one address the last one counts. Nothing in the file is
  * trusted.

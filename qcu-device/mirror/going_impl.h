@@ -49,8 +49,6 @@ struct be_wanted *going_list(struct mirror *m, uint64_t least, size_t *count);
 const struct sums *going_sums(struct mirror *m, unsigned int device);
 /* Has this gone ahead? There are sums. */
 bool going_has(const struct going *g, uint64_t addr, uint64_t len, uint64_t sum);
-/* mir_save() has used it. */
-void going_forget(struct mirror *m);
 /* For mir_restore(): where the bytes are that have come ahead. False: they have not. */
 bool going_came(struct mirror *m, const struct ahead_piece *piece, struct mir_restore *bytes);
 /* Before the backend is closed. */

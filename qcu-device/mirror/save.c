@@ -14,6 +14,7 @@
 #include "qcu-device/base/zero.h"
 #include "qcu-device/commands/swap/swap.h"
 #include "qcu-device/libs/libs.h"
+#include "qcu-device/mirror/going.h"
 #include "qcu-device/mirror/going_impl.h"
 #include "qcu-device/mirror/keeping.h"
 #include "qcu-device/mirror/save.h"
@@ -815,6 +816,6 @@ bool mir_save(struct mirror *m, int fd, unsigned int wait_ms, char *why, size_t 
 	mir_bring_back(m, wait_ms);
 	ok = can_save(&s, wait_ms) && write_session(&s);
 	mir_swap_stay(m, false);
-	going_forget(m);
+	mir_ahead_forget(m);
 	return ok;
 }

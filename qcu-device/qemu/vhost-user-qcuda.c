@@ -326,6 +326,23 @@ static void qcuda_close_ahead(VHostUserQcuda *q)
 	q->ahead = -1;
 }
 
+/*
+ * The device has stopped, and all that went ahead has gone. What has been written since goes
+ * through another socket, if qcu-device takes it; an older one does not. The first one tells
+ * qcu-device that it is the same migration, until it has the other one.
+ */
+static void qcuda_open_late(VHostUserQcuda *q)
+{
+	int first = q->ahead;
+
+	if (first < 0 || q->gone) {
+		return;
+	}
+	if (qcuda_open_ahead(q, VHOST_TRANSFER_STATE_DIRECTION_SAVE, NULL)) {
+		close(first);
+	}
+}
+
 /* Of a VM that stands all goes with the state. */
 static int qcuda_save_setup(QEMUFile *f, void *opaque, Error **errp)
 {
@@ -391,6 +408,9 @@ static int qcuda_save_complete(QEMUFile *f, void *opaque)
 	g_autofree uint8_t *chunk = g_malloc(QCUDA_AHEAD_CHUNK);
 	VHostUserQcuda *q = opaque;
 
+	while (qcuda_send_chunk(q, f, chunk, -1)) {
+	}
+	qcuda_open_late(q);
 	while (qcuda_send_chunk(q, f, chunk, -1)) {
 	}
 	qemu_put_be32(f, 0);

@@ -177,6 +177,7 @@ static void go_ahead(struct mirror *m)
 		if (again ? mir_ahead_again(m, buffer, sent, UINT64_MAX, UINT64_MAX, &changed)
 			  : mir_ahead_begin(m, buffer))
 			take_pieces(m, bytes);
+		mir_ahead_forget(m);
 		munmap(bytes, AHEAD_BYTES);
 	} else {
 		forget_ahead();

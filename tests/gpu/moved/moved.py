@@ -28,10 +28,10 @@ MOVES, CLONES = 5, 10
 ARGUMENTS = {"first_call": "0", "illegal_access": "0"}
 moving.LIMIT = int(os.environ["LIMIT"])
 gpu = os.environ.get("GPU", "cuda")
-room = "64G" if "memory" in cases else "16G" if gpu == "cuda" else "128M"
+room = "64G" if {"memory", "written"} & set(cases) else "16G" if gpu == "cuda" else "128M"
 moving.GPU = ("--gpu", gpu, "--swap", room, "--vram", room)
 FILLER = os.environ.get("FILLER") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "fill_gpu.py")
-moving.MEMORY = "6G" if set(cases) - {"programs", "every", "memory", "full"} else "512M"
+moving.MEMORY = "6G" if set(cases) - {"programs", "every", "memory", "written", "full"} else "512M"
 files, steps, out = os.environ["FILES"], os.environ["STEPS"], os.environ["OUT"]
 FILES = ("-fsdev", f"local,id=files,path={files},security_model=none,readonly=on",
          "-device", "virtio-9p-pci,fsdev=files,mount_tag=files")
@@ -246,6 +246,17 @@ def memory():
         vm.end()
 
 
+def written():
+    """The same for a program that writes to all of it again and again."""
+    for gib in (size for size in (1, 8) if size <= int(os.environ.get("GIB", "40"))):
+        vm = boot(f"written{gib}")
+        vm.does(f"hold changing {4 * gib}")
+        vm = move(vm, f"rewritten{gib}")
+        add_row(f"{gib} GiB", [vm.stood_still], "written", "move")
+        vm.does("holds && release")
+        vm.end()
+
+
 @contextlib.contextmanager
 def filled():
     """Another process has all memory of the GPU."""
@@ -385,7 +396,7 @@ try:
     for name in cases:
         say(f"== {name}")
         try:
-            {f.__name__: f for f in (programs, every, memory, full, training, clones, graphs)}[name]()
+            {f.__name__: f for f in (programs, every, memory, written, full, training, clones, graphs)}[name]()
         except Failed as e:
             failed = 1
             say(f"FAILED {e}")

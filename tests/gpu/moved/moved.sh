@@ -9,6 +9,7 @@
 #	every		every program of the tests runs in a VM, and once more while the VM is moved; ONLY is a
 #			pattern of names, EVERY how many seconds for all (3600)
 #	memory		a program that sleeps is moved, with 1, 8 and 40 GiB on the GPU, as far as GIB (40) allows
+#	written		the same for one that writes to all of it without a pause, with 1 and 8 GiB
 #	full		another process has all memory of the GPU: what a VM begins ends with an error, and it cannot be moved, but goes on
 #	training	PyTorch's training of 100 steps is moved five times: the bits of its losses beside native's
 #	clones		a language model in PyTorch is loaded and has spoken; its VM is saved, and started ten times from there:
@@ -26,7 +27,7 @@ root=$here/../../..
 root=$(cd "$root" && pwd)
 out=$(cd "${1:-.}" && pwd) || exit 2
 [ $# -eq 0 ] || shift
-cases=${*:-programs every memory full training clones graphs}
+cases=${*:-programs every memory written full training clones graphs}
 python=$("${PYTHON:-python3}" -c 'import sys; print(sys.executable)') || exit 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -8,9 +8,10 @@
  * memory that moves between the GPU and the host. With "kernel" a kernel runs as long as it waits.
  * With "calls" it is in host functions nearly all of the time. With "memory N" it has N GiB of
  * device memory. With "written" it reads a line, has the GPU write to its pinned and pageable
- * memory, and waits for another line. With "wait" it waits for a stream that never goes on. With
- * "poll" it queries such a stream again and again. A CUDA error ends it with the error's number as
- * exit code (255 if the number does not fit into an exit code).
+ * memory, and waits for another line. With "changing N" it writes to N times 256 MiB again and
+ * again. With "wait" it waits for a stream that never goes on. With "poll" it queries such a stream
+ * again and again. A CUDA error ends it with the error's number as exit code (255 if the number
+ * does not fit into an exit code).
  */
 #include <poll.h>
 #include <unistd.h>
@@ -195,6 +196,36 @@ static int hold_memory(uint32_t count)
 	return verified("%u GiB as they were", count);
 }
 
+/*
+ * All bytes of a piece are the same, and others in the next round. In the end a page of each MiB is
+ * looked at. Returns the exit code.
+ */
+static int hold_changing(uint32_t count)
+{
+	const size_t bytes = 256 << 20, part = 1 << 20, rows = 256;
+	uint8_t **piece = (uint8_t **)calloc(count, sizeof(*piece)),
+		*host = (uint8_t *)malloc(part), *want = (uint8_t *)malloc(part), round = 0;
+
+	REQUIRE(piece && host && want, "out of memory");
+	for (uint32_t i = 0; i < count; i++)
+		TRY(cudaMalloc(&piece[i], bytes));
+	printf("ready %d\n", (int)getpid());
+	fflush(stdout);
+	do {
+		round++;
+		for (uint32_t i = 0; i < count; i++)
+			TRY(cudaMemset(piece[i], (uint8_t)(round + i), bytes));
+		TRY(cudaDeviceSynchronize());
+	} while (!told_to_stop(0));
+	for (uint32_t i = 0; i < count; i++) {
+		memset(want, (uint8_t)(round + i), part);
+		TRY(cudaMemcpy2D(host, part / rows, piece[i], bytes / rows, part / rows, rows,
+				 cudaMemcpyDeviceToHost));
+		REQUIRE(!memcmp(host, want, part), "piece %u", i);
+	}
+	return verified("%u pieces as they were written last", count);
+}
+
 int main(int argc, char **argv)
 {
 	bool busy = argc > 1 && !strcmp(argv[1], "busy"),
@@ -217,6 +248,8 @@ int main(int argc, char **argv)
 		return hold_written(dev, pinned, pageable);
 	if (argc > 2 && !strcmp(argv[1], "memory"))
 		return hold_memory((uint32_t)atoi(argv[2]));
+	if (argc > 2 && !strcmp(argv[1], "changing"))
+		return hold_changing((uint32_t)atoi(argv[2]));
 	if (argc > 1 && !busy)
 		never_done(!strcmp(argv[1], "poll"));
 	printf("ready %d\n", (int)getpid());

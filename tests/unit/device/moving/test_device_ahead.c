@@ -154,6 +154,16 @@ static void allocate(unsigned int session)
 	fill(session, memory[session], BYTES, 7);
 }
 
+/* When the VM stands: what has been written since goes through another socket. Returns our end. */
+static int go_late(int first)
+{
+	int fd = open_ahead(SAVE);
+
+	close(first);
+	went_bytes += read_all(fd, went + went_bytes, sizeof(went) - went_bytes);
+	return fd;
+}
+
 /* How many bytes of the state have this value. Other parts of it have hardly any. */
 static size_t count_bytes(uint8_t value)
 {
@@ -261,6 +271,52 @@ static void not_come(void **state)
 	close(fd);
 	assert_false(loads());
 	assert_non_null(strstr(fe_reason(&fe), "memory of it has not come"));
+}
+
+/* The other socket comes before the first one has ended, or twice. */
+static void late_at_wrong_moments(void **state)
+{
+	int fd, ends[2];
+
+	(void)state;
+	allocate(FIRST);
+	fd = open_ahead(SAVE);
+	assert_int_equal(poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, -1), 1);
+	stop_queues();
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	assert_int_equal(transfer(SAVE, AHEAD, ends[1]), NO_FILE | FAILED);
+	close(ends[0]);
+	went_bytes = read_all(fd, went, sizeof(went));
+	fd = go_late(fd);
+	fd = go_late(fd);
+	save();
+	close(fd);
+	assert_true(went_bytes > BYTES && saved_bytes < MIB);
+	come_ahead();
+	assert_true(loads());
+	go_on();
+	check_contents(BYTES, 0);
+}
+
+/* Of a session whose mirror ends nothing goes late, and the other one goes on. */
+static void late_without_a_mirror(void **state)
+{
+	int fd;
+
+	(void)state;
+	allocate(FIRST);
+	allocate(SECOND);
+	fd = go_ahead();
+	fill(FIRST, memory[FIRST], BYTES, 9);
+	fill(SECOND, memory[SECOND], BYTES, 9);
+	stop_queues();
+	assert_int_equal(kill(fe_mirror(&fe, FIRST), SIGKILL), 0);
+	went_bytes = 0;
+	fd = go_late(fd);
+	assert_true(went_bytes > BYTES && went_bytes < BYTES + MIB);
+	assert_int_equal(((struct ahead_piece *)(void *)went)->session, SECOND);
+	close(fd);
+	go_on();
 }
 
 /* QEMU reads nothing, and stops the VM. */
@@ -371,6 +427,35 @@ static void goes_again(void **state)
 	come_with_the_nine();
 }
 
+/* Of one session all has been written since, of the other one a byte; and there is new memory. */
+static void goes_late(void **state)
+{
+	const uint64_t old = BYTES;
+	int fd;
+
+	(void)state;
+	allocate(FIRST);
+	allocate(SECOND);
+	fd = go_ahead();
+	fill(FIRST, memory[FIRST], BYTES, 9);
+	fill(SECOND, memory[SECOND] + BYTES - 1, 1, 9);
+	allocate(SECOND);
+	went_bytes = 2 * old + 4 * sizeof(struct ahead_piece);
+	stop_queues();
+	fd = go_late(fd);
+	assert_true(went_bytes > 4 * old + MIB && went_bytes < 4 * old + 2 * (size_t)MIB);
+	save();
+	close(fd);
+	assert_true(saved_bytes < MIB);
+	come_ahead();
+	assert_true(loads());
+	/* Saved once more before it begins: all of it is in one state. */
+	save();
+	assert_true(loads());
+	go_on();
+	check_contents(2 * old - 1, old + 1);
+}
+
 static void goes_and_comes(void **state)
 {
 	int fd;
@@ -403,10 +488,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(pieces_that_are_wrong, start, stop),
 		cmocka_unit_test_setup_teardown(another_migration, start, stop),
 		cmocka_unit_test_setup_teardown(not_come, start, stop),
+		cmocka_unit_test_setup_teardown(late_at_wrong_moments, start, stop),
+		cmocka_unit_test_setup_teardown(late_without_a_mirror, start, stop),
 		cmocka_unit_test_setup_teardown(nobody_reads, start, stop),
 		cmocka_unit_test_setup_teardown(mirrors_that_fail, start, stop),
 		cmocka_unit_test_setup_teardown(more_than_half_is_written_later, start, stop),
 		cmocka_unit_test_setup_teardown(goes_again, start, stop),
+		cmocka_unit_test_setup_teardown(goes_late, start, stop),
 		cmocka_unit_test_setup_teardown(goes_and_comes, start, stop),
 	};
 

@@ -329,6 +329,7 @@ static unsigned int go_again(uint64_t changed)
 	assert_true(mir_ahead_again(mirror, fd, sent, changed, UINT64_MAX, &found));
 	assert_int_equal(found, changed);
 	n = let_pieces_go(bytes, NULL);
+	mir_ahead_forget(mirror);
 	munmap(bytes, AHEAD_BYTES);
 	close(fd);
 	return n;
