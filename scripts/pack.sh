@@ -145,6 +145,11 @@ pack_program() {
 	fi
 }
 
+# With --gpu auto, qcu-device uses them if there are any.
+uses_host_gpus() {
+	[ "$gpu" != soft ] && { [ "$gpu" != auto ] || [ -e /dev/nvidiactl ]; }
+}
+
 # Passes the environment on, without the variables that would be wrong in the guest. With --image it is the image's.
 write_environment() {
 	local entry name path=${PATH:-/usr/bin} libraries=${LD_LIBRARY_PATH:-} from=/proc/$$/environ
@@ -160,6 +165,8 @@ write_environment() {
 		PATH) [ -z "$image" ] || path=${entry#*=} ;;
 		LD_LIBRARY_PATH) [ -z "$image" ] || libraries=${entry#*=} ;;
 		_ | PWD | OLDPWD | SHLVL | TMPDIR | LD_PRELOAD | LD_AUDIT | MAKEFLAGS | MAKELEVEL | MFLAGS) ;;
+		# What it has chosen of the host's GPUs has other numbers in the guest.
+		CUDA_VISIBLE_DEVICES) uses_host_gpus || echo "export $name=$(quote "${entry#*=}")" ;;
 		# The host's drivers are not the guest's.
 		VK_DRIVER_FILES | VK_ICD_FILENAMES | VK_ADD_DRIVER_FILES) ;;
 		*) echo "export $name=$(quote "${entry#*=}")" ;;
