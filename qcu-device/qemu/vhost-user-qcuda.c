@@ -382,7 +382,9 @@ static bool qcuda_send_chunk(VHostUserQcuda *q, QEMUFile *f, uint8_t *chunk, int
 		return false;
 	}
 	qemu_put_be32(f, n);
-	qemu_put_buffer(f, chunk, n);
+	/* Not in pieces of 32 KiB, as qemu_put_buffer() does. The chunk is used again. */
+	qemu_put_buffer_async(f, chunk, n, false);
+	qemu_fflush(f);
 	return true;
 }
 
