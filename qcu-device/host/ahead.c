@@ -30,6 +30,8 @@
 /* How often it is looked what has been written since, and how long a session waits for its work. */
 #define LOOKS	4
 #define LOOK_MS 200
+/* What has not gone so long after the VM stopped goes with the state. */
+#define LATE_MS 600000
 
 static void go_on_ahead(struct device *d);
 static bool ask_for_piece(struct device *d);
@@ -292,7 +294,7 @@ static bool ask_for_piece(struct device *d)
 	const int files[2] = {a->buffer, a->sent[a->session]};
 
 	if (s->state != SESSION_LIVE || (s->held && !is_late(a)) || (again && !is_to_look(a)) ||
-	    !has_answered(&s->mirror))
+	    (is_late(a) && spin_clock() > a->late_until_ns) || !has_answered(&s->mirror))
 		return false;
 	atomic_store(&d->states[a->session].told, true);
 	if (!mirror_tell(&s->mirror, &m, files, again ? 2 : !a->begun, MSG_DONTWAIT))
@@ -373,6 +375,7 @@ bool ahead_last(struct device *d, int fd)
 	a->fd = fd;
 	a->ends = false;
 	a->looks = LOOKS + 1;
+	a->late_until_ns = spin_clock() + LATE_MS * 1000000ull;
 	begin_sessions(a);
 	go_on_ahead(d);
 	return true;

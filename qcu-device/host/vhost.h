@@ -60,6 +60,7 @@ struct ahead_out {
 	unsigned int session;	    /* whose memory goes */
 	bool begun;		    /* its mirror has the buffer */
 	unsigned int looks;	    /* how often it was looked what has been written since */
+	uint64_t late_until_ns;	    /* so long the look when the VM stands may take */
 	bool looking;		    /* its mirror does that now, and has no piece yet */
 	uint64_t left;		    /* bytes that its mirror has found, and that have not gone */
 	bool asked;		    /* and has been asked for a piece, */
