@@ -179,9 +179,9 @@ static bool is_to_look(const struct ahead_out *a)
 	return is_late(a) ? a->sent[a->session] > 0 : a->before[a->session];
 }
 
-static void next_session(struct ahead_out *a)
+static void begin_session(struct ahead_out *a, unsigned int session)
 {
-	a->session++;
+	a->session = session;
 	a->left = 0;
 	a->begun = a->looking = false;
 }
@@ -190,7 +190,7 @@ static void next_session(struct ahead_out *a)
 static void leave_session(struct device *d)
 {
 	forget_question(d);
-	next_session(&d->ahead);
+	begin_session(&d->ahead, d->ahead.session + 1);
 	go_on_ahead(d);
 }
 
@@ -311,7 +311,7 @@ static void begin_sessions(struct ahead_out *a)
 {
 	memcpy(a->before, a->gone, sizeof(a->before));
 	memset(a->gone, 0, sizeof(a->gone));
-	a->session = 1;
+	begin_session(a, 1);
 }
 
 /* If something has gone since the last one. */
@@ -339,7 +339,7 @@ static void go_on_ahead(struct device *d)
 		while (!a->ends && a->session <= d->opt->sessions) {
 			if (ask_for_piece(d))
 				return;
-			next_session(a);
+			begin_session(a, a->session + 1);
 		}
 	} while (begin_look(a));
 	finish_ahead(d);
