@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Fills a part of the GPU's memory and looks whether every word stays right while memory leaves and
- * comes back: filler FILE MIB STEPS SEED PAUSE_US. It counts its steps in FILE, 64 bits, and ends
- * after STEPS, or when the second number in FILE is no longer zero. The third one is the number of
- * allocations that failed.
+ * comes back: filler FILE PIECES STEPS SEED PAUSE_US. It counts its steps in FILE, 64 bits, and
+ * ends after STEPS, or when the second number in FILE is no longer zero. The third one is the
+ * number of allocations that failed.
  *
  * A step checks a piece and changes it, by a kernel, a graph or copies; or frees it and allocates
  * another one. Every second piece is of the default pool. PAUSE_US: after each 8 steps it sleeps,
- * so that others may take the memory.
+ * so that others may take the memory. If the fourth number in FILE is no longer zero, it wakes up
+ * and clears that.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -19,10 +20,11 @@
 
 #include "tests/guest/check.h"
 
-#define PIECE  (1u << 20)
+#define PIECE  (1u << 19)
 #define WORDS  (PIECE / 4)
 #define PIECES 4096
 #define BLOCK  256
+#define LOOK   5000u /* us: so often it looks whether it should wake up */
 
 /* Every word of a piece is its number plus this. */
 struct piece {
@@ -98,6 +100,17 @@ static void change_piece(struct piece *p, unsigned int how, cudaGraphExec_t grap
 	CHECK(cudaGetLastError());
 }
 
+static void sleep_until_woken(volatile uint64_t *numbers, unsigned int us)
+{
+	unsigned int part;
+
+	for (; us && !numbers[1] && !numbers[3]; us -= part) {
+		part = us < LOOK ? us : LOOK;
+		usleep(part);
+	}
+	numbers[3] = 0;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned int n = argc > 2 ? (unsigned int)atoi(argv[2]) : 0,
@@ -146,7 +159,7 @@ int main(int argc, char **argv)
 		}
 		count[0] = i + 1;
 		if (pause && i % 8 == 7)
-			usleep(pause);
+			sleep_until_woken(count, pause);
 	}
 	for (unsigned int k = 0; k < have; k++)
 		if (piece[k].at)

@@ -7,7 +7,9 @@ import vms
 from vms import GPUS, LIMIT, PAGE, SESSIONS, folder, processes, programs, run, shared_environment, status, until
 
 seed = int(sys.argv[3]) if len(sys.argv) > 3 else 45
-GPU = 64  # MiB
+GPU = 32  # MiB
+PIECE = 0.5  # MiB that a program allocates at a time
+ASLEEP = 10**9  # us: a pause until the program is woken
 STEPS = int(os.environ.get('QCU_MEMORY_STEPS', 100))
 
 
@@ -33,7 +35,8 @@ class Program:
             env['QCU_LOOPBACK_EVICT'] = str(evict)
         env.update({'QCU_LOOPBACK_' + k.upper(): str(v) for k, v in options.items()})
         self.output = open(path + '.out', 'w+')
-        self.process = subprocess.Popen([programs + 'filler', path, str(mib), str(steps), str(seed),
+        self.wakes = pause == ASLEEP
+        self.process = subprocess.Popen([programs + 'filler', path, str(int(mib / PIECE)), str(steps), str(seed),
                                          str(pause)], env=env, stdout=self.output, stderr=subprocess.STDOUT)
         processes.append(self.process)
 
@@ -45,10 +48,16 @@ class Program:
         return self.output.read()
 
     def goes_on(self, n=20):
-        self.reaches(self.numbers()[0] + n)
+        """Also if it sleeps."""
+        self.reaches(self.numbers()[0] + n, self.wakes)
 
-    def reaches(self, steps):
-        until('the program goes on', lambda: self.numbers()[0] >= steps or self.process.poll() is not None)
+    def reaches(self, steps, wake=False):
+        def has_reached():
+            if wake:
+                self.page[24:32] = struct.pack('<Q', 1)
+            return self.numbers()[0] >= steps or self.process.poll() is not None
+
+        until('the program goes on', has_reached)
         if self.process.poll() is not None:
             sys.exit(f'a program ended with {self.process.returncode}: {self.text()}')
 
@@ -68,7 +77,7 @@ def broker():
     return vms.broker('--memory', str(GPU))
 
 
-def other_broker(mib=24):
+def other_broker(mib=12):
     """Of the GPU of swap_gpu."""
     return vms.broker('--memory', str(mib), gpu='soft1')
 
@@ -117,17 +126,17 @@ def turns():
 def idle():
     """An idle program gives its memory without a wait, and only what is needed."""
     broker()
-    a = Program(40)
+    a = Program(20)
     a.goes_on()
     os.kill(a.process.pid, signal.SIGSTOP)  # neither works nor answers: the other one gets an error at the allocation
-    b = Program(40, steps=50)
+    b = Program(20, steps=50)
     expect('no allocation failed', b.wait() > 0)
     os.kill(a.process.pid, signal.SIGCONT)
     a.goes_on()
     a.end()
-    a = Program(40, pause=10**7)
+    a = Program(20, pause=ASLEEP)
     a.reaches(8)
-    b = Program(40, steps=50)
+    b = Program(20, steps=50)
     expect('allocations failed', not b.wait())
     a.end()
 
@@ -135,9 +144,9 @@ def idle():
 def full():
     """The store of one of them is too small: the other one hears of it at an allocation, and nothing is wrong."""
     broker()
-    a = Program(40, swap=8 << 20, pause=50000)
+    a = Program(20, swap=4 << 20, pause=50000)
     a.goes_on()
-    b = Program(40, steps=100)
+    b = Program(20, steps=100)
     expect('no allocation failed', b.wait() > 0)
     a.goes_on()
     expect('allocations of the first one failed', not a.end())
@@ -147,10 +156,10 @@ def stores():
     """A bound for the stores of all VMs: its sum is kept, who finds no room hears of it at an allocation, what has left
     comes back, and programs that are killed leave nothing behind."""
     rng = random.Random(seed)
-    bound = 44  # 20 MiB for new memory
+    bound = 24  # 10 MiB for new memory
     broker()
     raw = Raw(stores=bound << 20)  # the least that one says counts
-    a, b, c = (Program(mib, pause=20000, swap_all=bound + 20) for mib in (40, 30, 30))
+    a, b, c = (Program(mib, pause=20000, swap_all=bound + 10) for mib in (20, 15, 15))
     first = [p.numbers()[0] for p in (a, b, c)]
 
     def all_go_on(steps):
@@ -164,19 +173,19 @@ def stores():
     for _ in range(int(os.environ.get('QCU_MEMORY_KILLS', 2))):
         c.process.send_signal(signal.SIGKILL)
         c.process.wait()
-        c = Program(30, pause=20000)
+        c = Program(15, pause=20000)
         first = [p.numbers()[0] for p in (a, b, c)]
         steps = rng.randrange(1, 10)
         until('all go on again', lambda: all_go_on(steps))
     expect('no allocation failed', a.end() + b.end() + c.end())
     until('nothing is away', lambda: not total('away_mib') + total('held_mib'))
     # Half of what is not for parts is for new memory, and the rest of the GPU.
-    a = Program(40, pause=10**7)
+    a = Program(20, pause=ASLEEP)
     a.reaches(8)
-    b = Program(48, steps=10)
-    expect('more than 20 MiB have left', b.wait() > 0)
-    b = Program(40, steps=10)
-    expect('16 MiB cannot leave', not b.wait())
+    b = Program(24, steps=10)
+    expect('more than 10 MiB have left', b.wait() > 0)
+    b = Program(20, steps=10)
+    expect('8 MiB cannot leave', not b.wait())
     a.end()
     raw.close()
 
@@ -184,15 +193,15 @@ def stores():
 def guaranteed():
     """What a VM is guaranteed stays on the GPU, however idle it is, and guarantees fit into the GPU."""
     broker()
-    a = Program(40, pause=10**7, resident=40)
+    a = Program(20, pause=ASLEEP, resident=20)
     a.reaches(8)
-    b = Program(40, steps=50)
+    b = Program(20, steps=50)
     expect('no allocation failed', b.wait() > 0)
     expect('guaranteed memory has left', not total('away_mib'))
-    raw = Raw(resident=25 << 20)
+    raw = Raw(resident=13 << 20)
     expect('more is guaranteed than there is', raw.refused())
     expect(f'it does not say why: {raw.why}',
-           raw.why == f'raw: --resident 25 MiB is more than is left: the GPU has {GPU} MiB, and other VMs are guaranteed 40 of them')
+           raw.why == f'raw: --resident 13 MiB is more than is left: the GPU has {GPU} MiB, and other VMs are guaranteed 20 of them')
     a.end()
 
 
@@ -221,10 +230,10 @@ def killed():
     """Programs that are killed at any moment, and the broker as well, leave nothing behind."""
     rng = random.Random(seed)
     p = broker()
-    a = Program(40, pause=20000)
+    a = Program(20, pause=20000)
     a.goes_on()
     for _ in range(int(os.environ.get('QCU_MEMORY_KILLS', 5))):
-        b = Program(40, pause=20000)
+        b = Program(20, pause=20000)
         b.goes_on(rng.randrange(1, 60))
         b.process.send_signal(signal.SIGKILL)
         b.process.wait()
@@ -254,7 +263,7 @@ def gone():
     """A broker that is killed, and none comes in its place: the program waits for one once, and not at each allocation, of
     which there are about a thousand. When one comes, allocations succeed again."""
     p = broker()
-    a = Program(8)
+    a = Program(4)
     a.goes_on()
     p.send_signal(signal.SIGKILL)
     p.wait()
@@ -280,9 +289,9 @@ def context():
         f.write(struct.pack('<2q', 0, GPU << 20))
     os.environ['QCU_COUNTED'] = counted
     backend = programs + 'counted_backend.so'
-    a = Program(52, pause=3 * 10**6, backend=backend)
+    a = Program(20, pause=ASLEEP, backend=backend)
     a.reaches(8)
-    b = Program(10, steps=20, backend=backend)
+    b = Program(5, steps=20, backend=backend)
     expect('allocations failed', not b.wait())
     expect('allocations of the first one failed', not a.end())
 
@@ -292,10 +301,10 @@ def moving():
     rng = random.Random(seed)
     broker()
     other_broker()
-    a = Program(40, pause=20000)
+    a = Program(20, pause=20000)
     a.goes_on()
     for _ in range(int(os.environ.get('QCU_MEMORY_KILLS', 5))):
-        b = Program(40, pause=20000, swap_gpu=10 << 20)
+        b = Program(20, pause=20000, swap_gpu=5 << 20)
         b.goes_on(1)
         before = status()
         # Its memory is about to move, or moves, as soon as the numbers change.
@@ -312,13 +321,13 @@ def forged():
     """VMs that lie about their memory: they get nothing, and the honest ones go on."""
     p = broker()
     rng = random.Random(seed)
-    a = Program(40, pause=20000)
+    a = Program(20, pause=20000)
     a.goes_on()
     raws = [Raw(name=b'raw%d' % i) for i in range(8)]
     for i, raw in enumerate(raws):
         # Idle for ever, and with much to give that never comes.
         raw.claim(1, held=0 if i % 2 else 2**20, worked=0)
-    b = Program(40, pause=20000)
+    b = Program(20, pause=20000)
     first = a.numbers()[0], b.numbers()[0]
 
     def noise():
@@ -342,11 +351,11 @@ def forged():
 def steps():
     """Random steps of three programs with evictions at any moment. Most memory of two goes to another GPU and to files."""
     broker()
-    other_broker(12)
+    other_broker(6)
     path = disk()
-    files = {'swap': 6 << 20, 'swap_gpu': 6 << 20, 'swap_file': f'{path}:{GPU << 20}'}
+    files = {'swap': 3 << 20, 'swap_gpu': 3 << 20, 'swap_file': f'{path}:{GPU << 20}'}
     a, b, c = (Program(mib, steps=STEPS, pause=pause, evict=evict, **options) for mib, pause, evict, options in
-               ((38, 20000, 40, files), (38, 50000, 10, {}), (20, 0, None, files)))
+               ((19, 20000, 40, files), (19, 50000, 10, {}), (10, 0, None, files)))
     # On a slow machine one may not answer in time, and then another one's allocation fails.
     a.wait(), b.wait(), c.wait()
     until('nothing is held', lambda: not total('held_mib') + total('held_mib', 'soft1'))
@@ -354,12 +363,13 @@ def steps():
 
 def odd():
     """Programs in turns, with memory of sizes that the GPU rounds up."""
-    broker()
+    gpu = 2 * GPU  # turner has 32 pieces
+    vms.broker('--memory', str(gpu))
     fd, path = tempfile.mkstemp(dir=folder)
     os.pwrite(fd, struct.pack('<8Q', 0, 0, 0, 1, 0, 0, 0, 0), 0)
-    env = dict(shared_environment(), QCU_LOOPBACK_SWAP=str(GPU << 20))
+    env = dict(shared_environment(), QCU_LOOPBACK_SWAP=str(gpu << 20))
     env.pop('QCU_LOOPBACK_SHARED', None)
-    both = [subprocess.Popen([programs + 'turner', path, str(who), str(GPU * 5 // 8), str(GPU), '1', '4'],
+    both = [subprocess.Popen([programs + 'turner', path, str(who), str(gpu * 5 // 8), str(gpu), '1', '4'],
                                  env=env) for who in range(2)]
     processes.extend(both)
     expect('a program failed', all(p.wait(LIMIT) == 0 for p in both))
@@ -402,12 +412,12 @@ def file():
     """What finds no room in memory goes to a file, is right when it comes back, and has no name at any time."""
     broker()
     path = disk()
-    a = Program(40, swap=8 << 20, swap_file=f'{path}:{GPU << 20}', pause=10**6)
+    a = Program(20, swap=4 << 20, swap_file=f'{path}:{GPU << 20}', pause=ASLEEP)
     a.reaches(8)
     expect('a file has a name', not os.listdir(path))
     expect('the program has no file', store_file(a, path))
     expect('a file has bytes without a need', not filed(a, path))
-    b = Program(40, swap=8 << 20, swap_file=f'{path}:{GPU << 20}', pause=20000)
+    b = Program(20, swap=4 << 20, swap_file=f'{path}:{GPU << 20}', pause=20000)
     until('memory is in the file', lambda: filed(a, path))
     a.goes_on(16)
     b.goes_on()
@@ -423,12 +433,12 @@ def file():
 def file_full():
     """A file that is full, by its bound or by its disk: others hear of it at an allocation, and nothing is wrong."""
     broker()
-    for path, size in (disk(), 8 << 20), (disk(8 << 20), GPU << 20):
+    for path, size in (disk(), 4 << 20), (disk(4 << 20), GPU << 20):
         if not path:
             continue
-        a = Program(40, swap=4 << 20, swap_file=f'{path}:{size}', pause=3 * 10**6)
+        a = Program(20, swap=2 << 20, swap_file=f'{path}:{size}', pause=ASLEEP)
         a.reaches(8)
-        b = Program(50, steps=0)
+        b = Program(25, steps=0)
         expect('no allocation failed', b.wait() > 0)
         a.goes_on(9)
         expect('allocations of the first one failed', not a.end())
@@ -438,9 +448,9 @@ def file_spoiled():
     """A disk that has other bytes than those that were written: the program gets an error, and others go on."""
     broker()
     path = disk()
-    a = Program(40, swap=4 << 20, swap_file=f'{path}:{GPU << 20}', pause=20000)
+    a = Program(20, swap=2 << 20, swap_file=f'{path}:{GPU << 20}', pause=20000)
     a.reaches(8)
-    b = Program(40, pause=20000)
+    b = Program(20, pause=20000)
 
     def spoil():
         if a.process.poll() is not None:
@@ -468,16 +478,16 @@ def coldest():
     os.close(fd)
 
     def program(session, mib, **options):
-        return Program(mib, swap=24 << 20, swap_file=f'{path}:{2 * GPU << 20}', swap_vm=f'{vm}:{session}', **options)
+        return Program(mib, swap=12 << 20, swap_file=f'{path}:{2 * GPU << 20}', swap_vm=f'{vm}:{session}', **options)
 
-    a = program(1, 20, pause=10**7)
+    a = program(1, 10, pause=ASLEEP)
     a.reaches(8)
-    b = program(2, 60, pause=10**7)
+    b = program(2, 30, pause=ASLEEP)
     b.reaches(8)
     away = total('away_mib') << 20
-    expect('nothing has left, or not to memory', away >= 15 << 20 and not filed(a, path))
+    expect('nothing has left, or not to memory', away >= 7 << 20 and not filed(a, path))
     # For this one b leaves, too, and finds no room beside what a has in memory.
-    c = program(3, 60, pause=10**7)
+    c = program(3, 30, pause=ASLEEP)
     c.reaches(8)
     until('what left first is in the file', lambda: filed(a, path) >= away)
     expect('allocations failed', not (a.end() + b.end() + c.end()))
@@ -492,40 +502,40 @@ def gpu():
     def lent():
         return total('held_mib', 'soft1')
 
-    Program(8, steps=10, swap_gpu=25 << 20).wait()  # it is told, and goes on as if it were alone
+    Program(4, steps=10, swap_gpu=13 << 20).wait()  # it is told, and goes on as if it were alone
     expect('too much was promised', not status('soft1'))
-    a = Program(40, swap_gpu=16 << 20, pause=3 * 10**5)
+    a = Program(20, swap_gpu=8 << 20, pause=3 * 10**5)
     a.reaches(8)
-    expect('memory is taken without a need', not lent() and total('resident_mib', 'soft1') == 16)
-    raw = Raw(of='soft1', resident=9 << 20)
-    expect('more is guaranteed than is left', raw.refused() and 'guaranteed 16 of them' in raw.why)
-    raw = Raw(of='soft1', resident=8 << 20)
-    raw.claim(1, held=15 << 20)
+    expect('memory is taken without a need', not lent() and total('resident_mib', 'soft1') == 8)
+    raw = Raw(of='soft1', resident=5 << 20)
+    expect('more is guaranteed than is left', raw.refused() and 'guaranteed 8 of them' in raw.why)
+    raw = Raw(of='soft1', resident=4 << 20)
+    raw.claim(1, held=7 << 20)
     raw.ring()
-    b = Program(40, pause=20000)
+    b = Program(20, pause=20000)
 
     def has(mib):
         now = lent()
         expect(f'it has {now} MiB there', now <= mib)
         return now > mib - 2 if mib else not now  # pieces have up to 2 MiB
 
-    until('it has what others have left', lambda: has(9))
+    until('it has what others have left', lambda: has(5))
     a.goes_on(1)
     raw.close()
-    until('it has all that it may', lambda: has(16))
+    until('it has all that it may', lambda: has(8))
     a.goes_on(1)
-    until('it has it again', lambda: has(16))
+    until('it has it again', lambda: has(8))
     a.process.send_signal(signal.SIGKILL)
     a.process.wait()
     until('it is gone with its program', lambda: has(0))
     # Of a GPU whose broker has gone nobody knows what is free.
-    a = Program(40, swap_gpu=16 << 20, pause=3 * 10**5)
-    until('it has it, too', lambda: has(16))
+    a = Program(20, swap_gpu=8 << 20, pause=3 * 10**5)
+    until('it has it, too', lambda: has(8))
     p.send_signal(signal.SIGKILL)
     p.wait()
     a.goes_on(10)
     other_broker()
-    until('a new one knows what it has', lambda: has(16))
+    until('a new one knows what it has', lambda: has(8))
     b.goes_on()
     expect('allocations failed', not a.end() + b.end())
 
