@@ -3,9 +3,9 @@
 import pickle
 import subprocess
 
-from pycparser import c_ast, c_parser
+from pycparser import c_ast
 
-from domains import Wrong
+from domains import PARSER, Wrong
 
 
 def read_headers(remarks, include):
@@ -21,7 +21,7 @@ def read_headers(remarks, include):
     if done.returncode:
         raise Wrong("the headers cannot be read: " + done.stderr)
     functions, types = {}, {}
-    for node in c_parser.CParser().parse(done.stdout).ext:
+    for node in PARSER.parse(done.stdout).ext:
         if isinstance(node, c_ast.Typedef):
             types[node.name] = node.type
         elif isinstance(node, c_ast.Decl) and isinstance(node.type, c_ast.FuncDecl):

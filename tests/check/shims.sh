@@ -82,8 +82,16 @@ param sparse cols device
 csr sparse rows cols m n nnz device
 EOF
 
+# The generator is started once, and goes on in a new process for each call.
+coproc SERVE { /usr/bin/python3 tests/shims_serve.py "$tmp/made" "$tmp/said"; }
+exec {ask}>&"${SERVE[1]}" {hear}<&"${SERVE[0]}" # also for subshells
 make_it() {
-	scripts/shims/generate "$1" "$tmp/small.remarks" -I "$tmp"
+	local rc
+	echo "$1 $tmp/small.remarks -I $tmp" >&"$ask"
+	read -r rc <&"$hear" || exit
+	cat "$tmp/made"
+	cat "$tmp/said" >&2
+	return "$rc"
 }
 
 # refused LINE SENTENCE: the remarks with this line are refused, and the message has these words.
@@ -182,6 +190,10 @@ make_it guest >"$tmp/out" 2>"$tmp/err" && exit 1
 grep -q 'headers cannot be read' "$tmp/err"
 
 cp "$tmp/good" "$tmp/small.remarks"
+# The program itself says the same, and how it ended.
+scripts/shims/generate guest "$tmp/small.remarks" -I "$tmp" >"$tmp/out"
+make_it guest | diff "$tmp/out" -
+! scripts/shims/generate guest "$tmp/nothing.remarks" 2>"$tmp/err" || exit 1
 [ "$(make_it count)" = 'libsmall.so.1: 8 by rule, 8 by remark, 0 by hand, 5 not served' ]
 make_it guest >"$tmp/guest"
 make_it mirror >"$tmp/mirror"
@@ -412,3 +424,5 @@ grep -q 'csr = {.rows = rows, .cols = cols, .n = (uint64_t)n, .width = (uint64_t
 grep -q 'csr.device = true;' "$tmp/mirror"
 grep -q 'lib_csr_begin(call, &csr, m);' "$tmp/mirror"
 grep -q '(h, m, n, nnz, (void \*)csr.rows, (void \*)csr.cols, x);' "$tmp/mirror"
+exec {ask}>&- {SERVE[1]}>&-
+wait
