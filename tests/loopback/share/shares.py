@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Programs that share the software GPU by agreement: shares.py BUILD CASE. Each program is a VM of its own to the
 broker. What is compared is how many kernels each program has ended meanwhile, so it does not matter how fast the
-machine is.
+machine is. A program whose threads wait for a processor has no work for the GPU, and so no share. So broker and programs
+go before all other processes. Their kernels sleep, and they hardly need a processor.
 
 Cases with gpu in their name are for a real GPU (tests/gpu/shares.sh): there the kernels compute, and time is measured,
 REPEAT times; the median counts. NATIVE names the folder of NVIDIA's runtime, for the same without a broker; PRELOAD
@@ -11,7 +12,8 @@ import mmap, os, random, re, signal, socket, statistics, struct, subprocess, sys
 from vms import GPUS, LIMIT, PAGE, SESSIONS, SLOTS, Raw, broker, build, folder, processes, run, shared_environment, status, until
 
 KERNEL = 500000  # ns
-KERNELS = 2000   # are looked at, at least
+LONGER = 4 * KERNEL  # where no more than one has to be in flight
+LOOKED_AT = 10**9  # ns of kernels, at least
 KIND = 'work' if 'QCU_LOOPBACK_BACKEND' in os.environ else 'wait'
 REPEAT = int(os.environ.get('REPEAT', '3'))
 
@@ -51,6 +53,14 @@ class Program:
             sys.exit(f'a program ended with {self.process.returncode}')
 
 
+def go_before_others():
+    """This process, and those that it starts."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    except PermissionError:
+        print('real-time priority is not allowed: other work on the processors may disturb the shares', flush=True)
+
+
 def sharing(n):
     """So many VMs are known, and none is alone."""
     lines = status() or []
@@ -59,12 +69,16 @@ def sharing(n):
 
 def expect_shares(programs, wanted, within=0.05):
     """Each program has its part of the kernels from now on. A busy machine disturbs some turns, so many are looked at
-    until the parts are right; parts that are wrong stay wrong."""
+    until the parts of the last ones are right; parts that are wrong stay wrong."""
     until('all programs share', lambda: sharing(len(programs)))
-    first = [p.count() for p in programs]
-    for kernels in range(KERNELS, 20 * KERNELS + 1, KERNELS // 2):
-        until('kernels end', lambda: sum(p.count() for p in programs) - sum(first) >= kernels)
-        done = [p.count() - f for p, f in zip(programs, first)]
+    half = LOOKED_AT // programs[0].ns // 2
+    counts = [[p.count() for p in programs]]
+    for _ in range(40):
+        until('kernels end', lambda: sum(p.count() for p in programs) - sum(counts[-1]) >= half)
+        counts.append([p.count() for p in programs])
+        if len(counts) < 3:
+            continue
+        done = [now - before for now, before in zip(counts[-1], counts[-3])]
         parts = [d / sum(done) for d in done]
         if all(abs(part - want) <= within for part, want in zip(parts, wanted)):
             print(f'{sum(done)} kernels:', ' '.join(f'{part:.3f}' for part in parts), flush=True)
@@ -73,6 +87,7 @@ def expect_shares(programs, wanted, within=0.05):
 
 
 def weights():
+    go_before_others()
     broker()
     for other in 100, 300, 700:
         a, b = Program(weight=100), Program(weight=other)
@@ -84,11 +99,11 @@ def weights():
 def alone():
     """Nobody is held back, and the broker does not even look."""
     broker()
-    a = Program()
+    a = Program(LONGER)
     a.goes_on()
     looks = int(subprocess.check_output(['awk', '/^voluntary/ {print $2}',
                                          f'/proc/{processes[0].pid}/status']))
-    a.goes_on(1000)
+    a.goes_on(250)
     more = int(subprocess.check_output(['awk', '/^voluntary/ {print $2}', f'/proc/{processes[0].pid}/status']))
     line, = status()
     if 'free' not in line or line[line.index('waited_ms') + 1] != '0':
@@ -99,23 +114,25 @@ def alone():
 
 def stops():
     """A stopped program gives its share away, and has it back."""
+    go_before_others()
     broker()
-    a, b = Program(), Program()
+    a, b = Program(LONGER), Program(LONGER)
     expect_shares([a, b], [0.5, 0.5])
     os.kill(a.process.pid, signal.SIGSTOP)
-    b.goes_on(1000)
+    b.goes_on(250)
     os.kill(a.process.pid, signal.SIGCONT)
     expect_shares([a, b], [0.5, 0.5])
     os.kill(a.process.pid, signal.SIGKILL)
     a.process.wait()
-    b.goes_on(1000)
+    b.goes_on(250)
     until('the killed program is gone', lambda: len(status()) == 1)
     b.end()
 
 
 def broker_dies():
     """Programs go on without it, and share again with the next one."""
-    a, b = Program(), Program()  # before there is one
+    go_before_others()
+    a, b = Program(LONGER), Program(LONGER)  # before there is one
     a.goes_on()
     for how in signal.SIGKILL, signal.SIGTERM:
         p = broker()
@@ -138,8 +155,9 @@ def broker_dies():
 
 def strangers():
     """What the broker refuses, and what it costs the others: nothing."""
+    go_before_others()
     p = broker()
-    a, b = Program(weight=100), Program(weight=300)
+    a, b = Program(LONGER, weight=100), Program(LONGER, weight=300)
     until('both share', lambda: sharing(2))
     files = f'/proc/{p.pid}/fd'
     before = len(os.listdir(files))
@@ -178,9 +196,10 @@ def strangers():
 def forged():
     """VMs whose pages are noise, and who ring without end. They are charged for what they say, so the honest ones
     keep at least what was agreed with so many."""
+    go_before_others()
     p = broker()
     rng = random.Random(44)
-    a, b = Program(weight=5000), Program(weight=5000)
+    a, b = Program(LONGER, weight=5000), Program(LONGER, weight=5000)
     until('both share', lambda: sharing(2))
     raws = [Raw(weight=1, name=b'raw%d' % i) for i in range(20)]
     pages = [raw.pages() for raw in raws]
@@ -193,7 +212,7 @@ def forged():
             page[at:at + 64 + SLOTS * 8] = (rng.randbytes(64 + SLOTS * 8) if what else bytes(64 + SLOTS * 8))
             page[at:at + 8] = struct.pack('<2I', 1, rng.choice((0, 1, SLOTS, 2**32 - 1)))
             os.write(raw.files[2], struct.pack('<Q', 1))
-        return a.count() - first[0] + b.count() - first[1] >= KERNELS
+        return a.count() - first[0] + b.count() - first[1] >= LOOKED_AT // LONGER
 
     until('the honest go on', noise)
     for raw in raws:
@@ -219,8 +238,9 @@ def programs():
 
 def many():
     """VMs come and go."""
+    go_before_others()
     p = broker()
-    a, b = Program(), Program()
+    a, b = Program(LONGER), Program(LONGER)
     rng = random.Random(7)
     there = []
     for _ in range(600):
