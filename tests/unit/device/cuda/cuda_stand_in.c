@@ -23,6 +23,7 @@ static struct {
 	bool exists, lent, released;
 	bool pool; /* for arrays only */
 } memories[MEMORIES];
+static unsigned int memories_used; /* none after these has ever been made */
 struct cuda_stand_in cuda;
 static struct {
 	/* A copy of memory; or (array set) of a box: this is its memory; or (maps set) a mapping.
@@ -63,10 +64,12 @@ static CUresult CUDAAPI reserve(CUdeviceptr *out, size_t bytes, size_t align, CU
 
 static CUresult CUDAAPI unreserve(CUdeviceptr at, size_t bytes)
 {
+	bool mapped = false;
 	unsigned int i;
 
-	for (i = 0; i < MEMORIES; i++)
-		assert_false(memories[i].at >= at && memories[i].at < at + bytes);
+	for (i = 0; i < memories_used; i++)
+		mapped |= memories[i].at >= at && memories[i].at < at + bytes;
+	assert_false(mapped);
 	addresses_free(at, bytes);
 	return CUDA_SUCCESS;
 }
@@ -83,8 +86,11 @@ static CUresult CUDAAPI create(CUmemGenericAllocationHandle *h, size_t bytes,
 		return (CUresult)CUDA_BROKEN;
 	if (bytes > (lent ? cuda.lent_room - cuda.lent : cuda.room - cuda.used))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	for (i = 0; memories[i].exists; i++)
-		assert_true(i + 1 < MEMORIES);
+	for (i = 0; i < MEMORIES && memories[i].exists;)
+		i++;
+	assert_true(i < MEMORIES);
+	if (i >= memories_used)
+		memories_used = i + 1;
 	memories[i].fd = memfd_create("device", MFD_CLOEXEC);
 	assert_false(memories[i].fd < 0 || ftruncate(memories[i].fd, (off_t)bytes));
 	memories[i].bytes = bytes;
@@ -146,8 +152,9 @@ static CUresult CUDAAPI unmap(CUdeviceptr at, size_t bytes)
 
 	if (cuda_call_fails())
 		return (CUresult)CUDA_BROKEN;
-	for (i = 0; memories[i].at != at; i++)
-		assert_true(i + 1 < MEMORIES);
+	for (i = 0; i < MEMORIES && memories[i].at != at;)
+		i++;
+	assert_true(i < MEMORIES);
 	assert_true(memories[i].bytes == bytes);
 	must_be_copied(i);
 	memories[i].at = 0;
@@ -161,7 +168,7 @@ bool cuda_is_lent(const void *p)
 {
 	unsigned int i;
 
-	for (i = 0; i < MEMORIES; i++)
+	for (i = 0; i < memories_used; i++)
 		if (memories[i].exists && memories[i].lent && memories[i].at == (uintptr_t)p)
 			return true;
 	return false;
@@ -172,7 +179,7 @@ uint64_t cuda_drop_lent(void)
 	uint64_t bytes = 0;
 	unsigned int i;
 
-	for (i = 0; i < MEMORIES; i++) {
+	for (i = 0; i < memories_used; i++) {
 		if (!memories[i].exists || !memories[i].lent)
 			continue;
 		bytes += memories[i].bytes;
