@@ -95,7 +95,7 @@ test: all vm tests-build perf
 
 # What takes a few minutes of `make test`: formats, headers, both compilers, sparse, and the unit and loopback tests.
 check: all tests-build
-	@tests/run check unit loopback
+	@tests/run --quick check unit loopback
 
 # Debian packages for a host and for guests, in $(B)/deb.
 deb: all
