@@ -248,7 +248,7 @@ def killed():
 def evicted():
     """Memory leaves though nobody needs the room. Requests for more than there is are served beside it."""
     vms.broker('--memory', str(GPU), '--evict', '50')
-    a, b = (Program(40, pause=5000) for _ in range(2))
+    a, b = (Program(20, pause=5000) for _ in range(2))
 
     def left():
         return int([line[1] for line in status() if line[0] == 'evicted'][0])
