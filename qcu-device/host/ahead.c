@@ -25,6 +25,9 @@
 #include "qcu-device/base/zero.h"
 #include "qcu-device/host/vhost.h"
 
+/* How much of a session may go before the first look, and how many pieces in each. */
+#define MOST_BYTES  STATE_ARCHIVE_MAX
+#define MOST_PIECES (1u << 18)
 /* How long one copy may take. */
 #define PATIENCE_MS 2000
 /* How often it is looked what has been written since, and how long a session waits for its work. */
@@ -170,7 +173,7 @@ static bool is_late(const struct ahead_out *a)
  */
 static uint64_t most_of_look(const struct ahead_out *a)
 {
-	return is_late(a) ? STATE_ARCHIVE_MAX : a->before[a->session] / 2;
+	return is_late(a) ? MOST_BYTES : a->before[a->session] / 2;
 }
 
 /* Has something gone that may have been written since? */
@@ -182,7 +185,8 @@ static bool is_to_look(const struct ahead_out *a)
 static void begin_session(struct ahead_out *a, unsigned int session)
 {
 	a->session = session;
-	a->left = 0;
+	a->left = a->looks ? 0 : MOST_BYTES;
+	a->pieces = 0;
 	a->begun = a->looking = false;
 }
 
@@ -240,8 +244,8 @@ static void use_answer(struct device *d, const struct mirror_answer *answer)
 	if (a->looking) {
 		use_find(d, answer);
 	} else if (answer->ok && answer->len && answer->len <= AHEAD_BYTES &&
-		   (!a->looks || answer->len <= a->left)) {
-		a->left -= a->looks ? answer->len : 0;
+		   answer->len <= a->left && a->pieces++ < MOST_PIECES) {
+		a->left -= answer->len;
 		begin_frame(d, answer);
 	} else {
 		/* It has no more, or has died. */
@@ -351,7 +355,7 @@ bool ahead_start(struct device *d, int fd)
 
 	end_ahead(d);
 	a->fd = fd;
-	a->session = 1;
+	begin_session(a, 1);
 	a->buffer = make_buffer(a);
 	if (a->buffer < 0) {
 		end_ahead(d);

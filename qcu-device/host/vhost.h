@@ -51,22 +51,23 @@ struct session {
 
 /* Memory that goes ahead (ahead.c). */
 struct ahead_out {
-	int fd;			    /* to QEMU; -1: none goes */
-	int buffer;		    /* in which mirrors put pieces */
-	uint8_t *shared;	    /* the same here */
-	uint8_t *frame;		    /* a piece on its way */
-	size_t bytes, done;	    /* of it, and how many of them QEMU has */
-	uint64_t went;		    /* bytes of all pieces that QEMU has */
-	unsigned int session;	    /* whose memory goes */
-	bool begun;		    /* its mirror has the buffer */
-	unsigned int looks;	    /* how often it was looked what has been written since */
-	uint64_t late_until_ns;	    /* so long the look when the VM stands may take */
-	bool looking;		    /* its mirror does that now, and has no piece yet */
-	uint64_t left;		    /* bytes that its mirror has found, and that have not gone */
-	bool asked;		    /* and has been asked for a piece, */
-	uint64_t asked_ns;	    /* at this moment */
-	struct mirror_answer heard; /* its answer, for the poll loop; what 0: none */
-	bool ends;		    /* no more pieces */
+	int fd;				/* to QEMU; -1: none goes */
+	int buffer;			/* in which mirrors put pieces */
+	uint8_t *shared;		/* the same here */
+	uint8_t *frame;			/* a piece on its way */
+	size_t bytes, done;		/* of it, and how many of them QEMU has */
+	uint64_t went;			/* bytes of all pieces that QEMU has */
+	unsigned int session;		/* whose memory goes */
+	bool begun;			/* its mirror has the buffer */
+	unsigned int looks;		/* how often it was looked what has been written since */
+	uint64_t late_until_ns;		/* so long the look when the VM stands may take */
+	bool looking;			/* its mirror does that now, and has no piece yet */
+	uint64_t left;			/* bytes that its mirror may still send */
+	unsigned int pieces;		/* that its mirror has sent in this look */
+	bool asked;			/* and has been asked for a piece, */
+	uint64_t asked_ns;		/* at this moment */
+	struct mirror_answer heard;	/* its answer, for the poll loop; what 0: none */
+	bool ends;			/* no more pieces */
 	int sent[QCU_MAX_SESSIONS + 1]; /* files with what QEMU has; 0: nothing */
 	off_t sent_bytes[QCU_MAX_SESSIONS + 1];
 	/* Bytes of each session in this look, or before the first one; and in the look before. */

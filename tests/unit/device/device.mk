@@ -63,6 +63,10 @@ UNIT_TESTS += test_device_moving test_device_handover
 test_device_handover_OBJS := $(B)/qcu-device/moving/handover.o
 test_device_moving_OBJS = $(test_device_vhost_OBJS)
 test_device_moving_LIBS := $(DEVICE_LIBS)
+UNIT_TESTS += test_device_lies
+test_device_lies_OBJS := $(B)/qcu-device/host/ahead.o $(B)/qcu-device/memory/ahead.o $(addprefix $(B)/qcu-device/base/,complain.o spin.o)
+$(B)/tests/unit/device/moving/test_device_lies.o: $(VHOST_USER_LIB)
+$(B)/tests/unit/device/moving/test_device_lies.o: override CFLAGS += -isystem $(VHOST_USER)/include
 UNIT_TESTS += test_device_shown
 test_device_shown_OBJS = $(test_device_vhost_OBJS)
 test_device_shown_LIBS := $(DEVICE_LIBS)
