@@ -235,26 +235,24 @@ def every():
     expect("programs were lost", not any(how.startswith(("FAILED", "moved:")) for how in results.values()))
 
 
+def stands_still(sizes, how, row):
+    for gib in (size for size in sizes if size <= int(os.environ.get("GIB", "40"))):
+        vm = boot(f"{row}{gib}")
+        vm.does(f"hold {how(gib)}")
+        vm = move(vm, f"moved{row}{gib}")
+        add_row(f"{gib} GiB", [vm.stood_still], row, "move")
+        vm.does("holds && release")
+        vm.end()
+
+
 def memory():
     """How long a VM stands still, by how much a sleeping program has on the GPU."""
-    for gib in (size for size in (1, 8, 40) if size <= int(os.environ.get("GIB", "40"))):
-        vm = boot(f"memory{gib}")
-        vm.does(f"hold memory {gib}")
-        vm = move(vm, f"moved{gib}")
-        add_row(f"{gib} GiB", [vm.stood_still], "standstill", "move")
-        vm.does("release")
-        vm.end()
+    stands_still((1, 8, 40), lambda gib: f"memory {gib}", "standstill")
 
 
 def written():
     """The same for a program that writes to all of it again and again."""
-    for gib in (size for size in (1, 8) if size <= int(os.environ.get("GIB", "40"))):
-        vm = boot(f"written{gib}")
-        vm.does(f"hold changing {4 * gib}")
-        vm = move(vm, f"rewritten{gib}")
-        add_row(f"{gib} GiB", [vm.stood_still], "written", "move")
-        vm.does("holds && release")
-        vm.end()
+    stands_still((1, 8), lambda gib: f"changing {4 * gib}", "written")
 
 
 @contextlib.contextmanager
