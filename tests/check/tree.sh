@@ -1,10 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Every source file has an SPDX line, no source file has unfinished code, and no script names a package
+# The top level has only what belongs there, every source file has an SPDX line, no source file has unfinished code, and no script names a package
 # mirror: package sources come from the machine's own apt configuration.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 bad=0
+top=' .ci .clang-format .gitignore LICENSE Makefile README.md docs include perf qcu-device qcu-driver qcu-library scripts tests '
+for name in $(git ls-files | cut -d/ -f1 | sort -u); do
+	[[ $top == *" $name "* ]] || { echo "$name: not for the top level"; bad=1; }
+done
 mapfile -t files < <(git ls-files '*.c' '*.h' '*.cu' '*.sh' '*.py' '*.mk' Makefile scripts .ci tests | sort -u |
 	 grep -vE '\.(txt|patch|syms|ptx|bin|md)$')
 [ ${#files[@]} -gt 1000 ] || { echo "hardly any files found"; exit 1; }
