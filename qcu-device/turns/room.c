@@ -435,7 +435,8 @@ static uint64_t count_storable(const struct room *r, unsigned int vm, const stru
 	return n;
 }
 
-/* Orders a program to let so much leave, for the request of another one. */
+/* Orders a program to let so much leave, for the request of a program; or, for itself, without
+ * need. */
 static void give_order(const struct room *r, struct room_program *p, unsigned int vm,
 		       unsigned int program, uint64_t bytes)
 {

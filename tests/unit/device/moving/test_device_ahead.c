@@ -184,6 +184,27 @@ static void check_contents(size_t sevens, size_t nines)
 	assert_true(count_bytes(9) >= nines && count_bytes(9) < nines + MIB);
 }
 
+/* What has gone ahead and the state make these contents. */
+static void come(size_t sevens, size_t nines)
+{
+	come_ahead();
+	assert_true(loads());
+	go_on();
+	check_contents(sevens, nines);
+}
+
+/* Here the VM is saved once more before it begins, which puts all of it into one state. */
+static void come_twice(size_t sevens, size_t nines)
+{
+	come_ahead();
+	assert_true(loads());
+	save();
+	assert_true(saved_bytes > sevens + nines);
+	assert_true(loads());
+	go_on();
+	check_contents(sevens, nines);
+}
+
 /* ---- wrong ---- */
 
 static void wrong_moments(void **state)
@@ -294,10 +315,7 @@ static void late_at_wrong_moments(void **state)
 	save();
 	close(fd);
 	assert_true(saved_bytes < MIB);
-	come_ahead();
-	assert_true(loads());
-	go_on();
-	check_contents(BYTES, 0);
+	come(BYTES, 0);
 }
 
 /* Of a session whose mirror ends nothing goes late, and the other one goes on. */
@@ -338,10 +356,7 @@ static void nobody_reads(void **state)
 	close(fd);
 	assert_true(saved_bytes + went_bytes > 2 * (size_t)BYTES &&
 		    saved_bytes < 2 * (size_t)BYTES);
-	come_ahead();
-	assert_true(loads());
-	go_on();
-	check_contents(2 * (size_t)BYTES, 0);
+	come(2 * (size_t)BYTES, 0);
 }
 
 /* A mirror ends, or says nothing, when its memory goes. The other session's goes all the same. */
@@ -401,14 +416,6 @@ static void go_with_a_nine_at(uint64_t byte)
 	close(fd);
 }
 
-static void come_with_the_nine(void)
-{
-	come_ahead();
-	assert_true(loads());
-	go_on();
-	check_contents(2 * (size_t)BYTES - 1, 1);
-}
-
 /* What a program writes all the time does not go again and again. */
 static void more_than_half_is_written_later(void **state)
 {
@@ -416,7 +423,7 @@ static void more_than_half_is_written_later(void **state)
 	go_with_a_nine_at(0);
 	assert_true(went_bytes > 2 * (size_t)BYTES && went_bytes < 2 * (size_t)BYTES + MIB);
 	assert_true(saved_bytes > 4 * MIB && saved_bytes < BYTES);
-	come_with_the_nine();
+	come(2 * (size_t)BYTES - 1, 1);
 }
 
 /* ---- right ---- */
@@ -426,7 +433,7 @@ static void goes_again(void **state)
 	(void)state;
 	go_with_a_nine_at(BYTES - 1);
 	assert_true(went_bytes > 2 * (size_t)BYTES + MIB && saved_bytes < MIB);
-	come_with_the_nine();
+	come(2 * (size_t)BYTES - 1, 1);
 }
 
 /* Of one session all has been written since, of the other one a byte; and there is new memory. */
@@ -449,13 +456,7 @@ static void goes_late(void **state)
 	save();
 	close(fd);
 	assert_true(saved_bytes < MIB);
-	come_ahead();
-	assert_true(loads());
-	/* Saved once more before it begins: all of it is in one state. */
-	save();
-	assert_true(loads());
-	go_on();
-	check_contents(2 * old - 1, old + 1);
+	come_twice(2 * old - 1, old + 1);
 }
 
 static void goes_and_comes(void **state)
@@ -473,14 +474,7 @@ static void goes_and_comes(void **state)
 	save();
 	close(fd);
 	assert_true(saved_bytes > MIB && saved_bytes < 2 * MIB);
-	come_ahead();
-	assert_true(loads());
-	/* Saved once more before it begins: all of it is in one state. */
-	save();
-	assert_true(saved_bytes > 2 * (size_t)BYTES);
-	assert_true(loads());
-	go_on();
-	check_contents(2 * (size_t)BYTES - 1, 1);
+	come_twice(2 * (size_t)BYTES - 1, 1);
 }
 
 int main(void)
