@@ -465,6 +465,9 @@ static uint64_t order_best(struct room *r, unsigned int vm, unsigned int program
 			n = p == asker ? 0 : count_giveable(r, i, k, vm);
 			/* It gives to another one now, and may give more after that. */
 			s->later |= p != asker && p->live && (p->ordered || is_awaited(r, p));
+			/* It has nothing yet that it could give. */
+			s->later |= p != asker && p->granted && r->vm[i].moves &&
+				    r->now_ns - p->since_ns < ROOM_SLOW;
 			/* What has just been granted to it should come back first. */
 			if (n && room_stores(r) && p->returning &&
 			    r->now_ns - p->since_ns < ROOM_SLOW) {

@@ -114,6 +114,34 @@ static void work(unsigned int vm)
 	claim[vm].worked_ns = now;
 }
 
+/* VM 1 has been granted all that was free, and VM 0 asks for more. */
+static void ask_beside_a_grant(void)
+{
+	begin(100 * MIB, 2, 50 * MIB);
+	claim[1].held = 0;
+	ask(1, 50 * MIB);
+	look();
+	assert_true(answered(1) && program(1)->yes);
+	ask(0, 10 * MIB);
+	look();
+	assert_false(answered(0));
+}
+
+/* What has just been granted may leave in a moment. Nobody waits long for who does not take it. */
+static void test_granted(void **state)
+{
+	(void)state;
+	ask_beside_a_grant();
+	take(1);
+	wait_ms(1000);
+	leave(1);
+	wait_ms(1);
+	take(0);
+	ask_beside_a_grant();
+	wait_ms(ROOM_SLOW / MS);
+	assert_true(answered(0) && !program(0)->yes);
+}
+
 /* For tests memory leaves without need, in turn all and half of it, but not that of who asks. */
 static void test_evict(void **state)
 {
@@ -787,6 +815,7 @@ int main(void)
 		cmocka_unit_test(test_late),
 		cmocka_unit_test(test_busy),
 		cmocka_unit_test(test_no_effect),
+		cmocka_unit_test(test_granted),
 		cmocka_unit_test(test_evict),
 		cmocka_unit_test(test_lent),
 		cmocka_unit_test(test_lent_counts),
